@@ -1,7 +1,7 @@
-//! The envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message a line.
+//! The envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message per line.
 //!
-//! Reading takes one message without its line end and leaves `params` and `result` as text that
-//! borrows from it. Writing appends to a buffer, line end included. Neither builds a JSON tree.
+//! Reading takes one message without its line ending and borrows `params` and `result` from it as text. Writing
+//! appends to a buffer, including the line ending. Neither builds a JSON tree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,11 +12,11 @@ use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// The id of a request, chosen by who sends it.
+/// The id of a request, chosen by the sender.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum RequestId {
-    /// `null`: the id of an answer to something that could not be read.
+    /// `null`: the id of a response to a message that could not be read.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Null,
     /// A number.
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for RequestId {
     }
 }
 
-/// An id as it came, which may be no id at all.
+/// An id as received, which may be invalid.
 enum Id {
     Valid(RequestId),
     Invalid,
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for Id {
                 Ok(i64::try_from(n).map_or(Id::Invalid, |n| Id::Valid(RequestId::Number(n))))
             }
             fn visit_f64<E>(self, n: f64) -> Result<Id, E> {
-                // Writers whose numbers are all floating write 3.0 for 3; 2^53 is where that ends.
+                // Some writers have only floating-point numbers and write 3.0 for 3. Beyond 2^53 these are not exact.
                 #[allow(clippy::cast_possible_truncation)]
                 Ok(if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0 {
                     Id::Valid(RequestId::Number(n as i64))
@@ -113,15 +113,15 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// The error of an answer: the specification's page Overview, "Error Handling".
+/// The error of a response: the specification's page Overview, "Error Handling".
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Error {
-    /// What went wrong, for programs; see the constants.
+    /// The error code, for programs; see the constants.
     pub code: i32,
-    /// What went wrong, for people.
+    /// The error message, for users.
     pub message: String,
-    /// More about it.
+    /// Additional data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
 }
@@ -133,27 +133,27 @@ impl crate::lenient::Lenient for Error {
 }
 
 impl Error {
-    /// The agent speaks no version as old as the one that was asked for; newer than the schema of August
-    /// 2026. `data.supported` has those that it speaks.
+    /// The agent supports no version as old as the requested one; newer than the schema of August 2026.
+    /// `data.supported` lists the supported versions.
     pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
-    /// What arrived is not JSON.
+    /// The input is not JSON.
     pub const PARSE_ERROR: i32 = -32700;
-    /// What arrived is JSON but no request.
+    /// The input is JSON but not a request.
     pub const INVALID_REQUEST: i32 = -32600;
-    /// There is no such method.
+    /// The method does not exist.
     pub const METHOD_NOT_FOUND: i32 = -32601;
-    /// The params are not what the method takes.
+    /// The params do not match the method.
     pub const INVALID_PARAMS: i32 = -32602;
-    /// Something went wrong inside.
+    /// An internal error.
     pub const INTERNAL_ERROR: i32 = -32603;
     /// The request was cancelled.
     pub const REQUEST_CANCELLED: i32 = -32800;
-    /// One must authenticate first.
+    /// Authentication is required first.
     pub const AUTH_REQUIRED: i32 = -32000;
-    /// There is no such file or other resource.
+    /// A file or other resource does not exist.
     pub const RESOURCE_NOT_FOUND: i32 = -32002;
 
-    /// An error.
+    /// Creates an error.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -162,14 +162,14 @@ impl Error {
         }
     }
 
-    /// Adds `data`.
+    /// Sets `data`.
     #[must_use]
     pub fn data(mut self, data: impl Into<serde_json::Value>) -> Self {
         self.data = Some(data.into());
         self
     }
 
-    /// [`METHOD_NOT_FOUND`](Self::METHOD_NOT_FOUND).
+    /// Creates a [`METHOD_NOT_FOUND`](Self::METHOD_NOT_FOUND) error.
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
@@ -178,29 +178,29 @@ impl Error {
         )
     }
 
-    /// [`INVALID_PARAMS`](Self::INVALID_PARAMS).
+    /// Creates an [`INVALID_PARAMS`](Self::INVALID_PARAMS) error.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
-    /// [`INTERNAL_ERROR`](Self::INTERNAL_ERROR).
+    /// Creates an [`INTERNAL_ERROR`](Self::INTERNAL_ERROR) error.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL_ERROR, message)
     }
 
-    /// [`REQUEST_CANCELLED`](Self::REQUEST_CANCELLED).
+    /// Creates a [`REQUEST_CANCELLED`](Self::REQUEST_CANCELLED) error.
     #[must_use]
     pub fn request_cancelled() -> Self {
         Self::new(Self::REQUEST_CANCELLED, "Request cancelled")
     }
 
-    /// [`AUTH_REQUIRED`](Self::AUTH_REQUIRED).
+    /// Creates an [`AUTH_REQUIRED`](Self::AUTH_REQUIRED) error.
     #[must_use]
     pub fn auth_required() -> Self {
         Self::new(Self::AUTH_REQUIRED, "Authentication required")
     }
 
-    /// [`RESOURCE_NOT_FOUND`](Self::RESOURCE_NOT_FOUND).
+    /// Creates a [`RESOURCE_NOT_FOUND`](Self::RESOURCE_NOT_FOUND) error.
     pub fn resource_not_found(what: impl fmt::Display) -> Self {
         Self::new(
             Self::RESOURCE_NOT_FOUND,
@@ -209,7 +209,7 @@ impl Error {
     }
 }
 
-/// As much of a text as an error has use for: what a peer sent is not sent back to it whole.
+/// Returns the beginning of a text for an error, so that a peer's input is not sent back to it whole.
 fn excerpt(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 1024;
     if text.len() <= LONGEST {
@@ -229,7 +229,7 @@ fn excerpt(text: &str) -> Cow<'_, str> {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        // Agents put the part that helps into `data`, as text or under one of these names.
+        // Agents put the useful part into `data`, as text or under one of these names.
         let details = self.data.as_ref().and_then(|data| {
             let named = ["details", "message", "error"]
                 .iter()
@@ -258,7 +258,7 @@ impl From<crate::ReadError> for Error {
 }
 
 impl<'de> Deserialize<'de> for Error {
-    /// Never fails on an object: an answer that is an error must not be lost for its form.
+    /// Never fails on an object: an error response must not be lost because it is malformed.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct ErrorFields {
@@ -284,44 +284,44 @@ impl<'de> Deserialize<'de> for Error {
     }
 }
 
-/// A message as it arrived.
+/// A message that was received.
 #[derive(Debug)]
 pub enum Incoming<'a> {
-    /// Asks for an answer.
+    /// A request, which expects a response.
     Request {
-        /// To be repeated in the answer.
+        /// The id, to be repeated in the response.
         id: RequestId,
         /// The method.
         method: Cow<'a, str>,
         /// Its `params`, if there are any.
         params: Option<&'a RawValue>,
     },
-    /// Asks for none.
+    /// A notification, which expects no response.
     Notification {
         /// The method.
         method: Cow<'a, str>,
         /// Its `params`, if there are any.
         params: Option<&'a RawValue>,
     },
-    /// Answers a request.
+    /// A response to a request.
     Response {
         /// The request's id.
         id: RequestId,
-        /// What it gave.
+        /// The result or the error.
         result: Result<&'a RawValue, Error>,
     },
 }
 
-/// Why a line is no message.
+/// The reason why a line is not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// It is not JSON (code -32700).
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// It is JSON, but no message (code -32600).
+    /// It is JSON, but not a message (code -32600).
     #[error("not a JSON-RPC message: {reason}")]
     NotAMessage {
-        /// The id it has, to be used in the answer.
+        /// The id to use in the response.
         id: RequestId,
         /// What is wrong with it.
         reason: &'static str,
@@ -329,7 +329,7 @@ pub enum ParseError {
 }
 
 impl ParseError {
-    /// The answer that JSON-RPC asks for: an id and an error.
+    /// Returns the error response that JSON-RPC requires: an id and an error.
     #[must_use]
     pub fn to_response(self) -> (RequestId, Error) {
         match self {
@@ -348,7 +348,7 @@ impl ParseError {
     }
 }
 
-/// The members of a message, each as it came.
+/// The members of a message, unparsed.
 #[derive(Default)]
 struct MessageMembers<'a> {
     id: Option<Id>,
@@ -392,7 +392,7 @@ impl<'de> Deserialize<'de> for Member {
                 })
             }
         }
-        // As bytes: a name with half a character in it is one of those that are passed over.
+        // As bytes, because a name with a lone surrogate is to be ignored like other unknown names.
         d.deserialize_bytes(MemberVisitor)
     }
 }
@@ -410,7 +410,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for MessageMembers<'a> {
                 while let Some(member) = map.next_key::<Member>()? {
                     match member {
                         Member::Id => {
-                            // By way of the text: a number beyond every float is JSON, but no id.
+                            // Read as text first: a number outside the range of floats is JSON, but not an id.
                             let raw = map.next_value::<&'de RawValue>()?;
                             members.id =
                                 Some(serde_json::from_str(raw.get()).unwrap_or(Id::Invalid));
@@ -448,15 +448,15 @@ fn method_name(raw: &RawValue) -> MethodMember<'_> {
 /// Reads one message.
 ///
 /// # Errors
-/// [`ParseError`], which also says what to answer.
+/// [`ParseError`], which also has the response to send.
 pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
-    // One check of the whole line is cheaper than one of each part, and lets each part be text.
+    // Checking the whole line once is cheaper than checking each part, and lets each part be text.
     let text =
         std::str::from_utf8(line).map_err(|e| ParseError::NotJson(serde::de::Error::custom(e)))?;
     let invalid = |id, reason| ParseError::NotAMessage { id, reason };
     let members: MessageMembers<'_> = match serde_json::from_str(text) {
         Ok(members) => members,
-        // JSON of another shape: an array, a scalar, or an object with a strange member.
+        // Other JSON: an array, a scalar, or an object with a malformed member.
         Err(e) if e.is_data() => {
             let reason = if text.trim_start().starts_with('[') {
                 "batches are not supported; send one message per line"
@@ -517,13 +517,12 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     }
 }
 
-/// A notification in the form in which nearly everyone writes one, `{"jsonrpc":"2.0","method":…,"params":…}`: its
-/// method, and the text of its `params`, at which nothing has looked. `None` for everything else, which is for
-/// [`parse`].
+/// Reads a notification in its most frequent form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method, and
+/// the text of its `params`, unchecked. Returns `None` for everything else, which [`parse`] handles.
 ///
-/// If the text is a JSON value, the line was a message and that its `params`: whatever could stand behind
-/// them is in the text, too, and makes it none. So it can be read in one pass, where [`parse`] takes one to find
-/// the end of the `params`; if it cannot be read, [`parse`] says why.
+/// If the text is a JSON value, the line was a message with these `params`: anything behind them is part of the text
+/// and makes it invalid. So the params are read in one pass, where [`parse`] takes one pass to find their end. If
+/// they cannot be read, [`parse`] says why.
 #[must_use]
 pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     let rest = std::str::from_utf8(line).ok()?;
@@ -537,18 +536,18 @@ pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     Some((method, rest.strip_suffix('}')?))
 }
 
-/// What is behind these tokens and the blanks behind each.
+/// Strips these tokens and the blanks behind each.
 fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
     let strip = |rest: &'a str, token: &&str| Some(rest.strip_prefix(*token)?.trim_ascii_start());
     tokens.iter().try_fold(text, strip)
 }
 
-/// The beginning of an answer whose `result` begins with a text: `{"jsonrpc":"2.0","id":1,"result":{"content":"`.
-/// Gives the answer's id and where the text begins, behind its quote. `None` for everything else, and if
-/// `beginning` is not long enough to tell.
+/// Reads the beginning of a response whose `result` starts with a text:
+/// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. Returns the response's id and where the text starts, behind its
+/// quote. Returns `None` for everything else, and if `beginning` is too short.
 #[must_use]
 pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
-    // What is cut off at its end may be a character.
+    // The input may end within a character.
     let whole = beginning.utf8_chunks().next()?.valid();
     let rest = strip_tokens(
         whole,
@@ -568,7 +567,7 @@ pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
 /// Appends a request to `out`.
 ///
 /// # Errors
-/// `params` cannot be written as JSON; `out` is as it was.
+/// `params` cannot be written as JSON; `out` is unchanged.
 pub fn write_request<P: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     id: &RequestId,
@@ -588,7 +587,7 @@ pub fn write_request<P: Serialize + ?Sized>(
 /// Appends a notification to `out`.
 ///
 /// # Errors
-/// `params` cannot be written as JSON; `out` is as it was.
+/// `params` cannot be written as JSON; `out` is unchanged.
 pub fn write_notification<P: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     method: &str,
@@ -602,10 +601,10 @@ pub fn write_notification<P: Serialize + ?Sized>(
     })
 }
 
-/// Appends an answer to `out`.
+/// Appends a response to `out`.
 ///
 /// # Errors
-/// `result` cannot be written as JSON; `out` is as it was.
+/// `result` cannot be written as JSON; `out` is unchanged.
 pub fn write_result<R: Serialize + ?Sized>(
     out: &mut Vec<u8>,
     id: &RequestId,
@@ -619,10 +618,10 @@ pub fn write_result<R: Serialize + ?Sized>(
     })
 }
 
-/// Appends an answer that is an error to `out`.
+/// Appends an error response to `out`.
 ///
 /// # Errors
-/// The error's `data` cannot be written as JSON; `out` is as it was.
+/// The error's `data` cannot be written as JSON; `out` is unchanged.
 pub fn write_error(
     out: &mut Vec<u8>,
     id: &RequestId,
@@ -646,7 +645,7 @@ fn write_message(
         out.truncate(start);
         return Err(e);
     }
-    // Raw values may hold line ends between their tokens; within strings JSON has none.
+    // Raw values may contain line breaks between their tokens; JSON strings cannot.
     if let Some(added) = out.get_mut(start..)
         && memchr::memchr2(b'\n', b'\r', added).is_some()
     {

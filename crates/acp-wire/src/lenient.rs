@@ -1,8 +1,8 @@
-//! Reading that loses no more than the part that is malformed.
+//! Lenient reading: a malformed part does not affect the rest.
 //!
-//! The schema marks fields with `x-deserialize-default-on-error` (a malformed value reads as if it
-//! were absent) and lists with `x-deserialize-skip-invalid-items`. Scalars are read in place; objects
-//! are first taken as raw text, because a stream cannot be continued after an error in its middle.
+//! The schema marks fields with `x-deserialize-default-on-error` (a malformed value is read as missing) and lists
+//! with `x-deserialize-skip-invalid-items`. Scalars are read in place; objects are first read as raw text, because a
+//! deserializer cannot continue after an error inside them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// A type that can be read leniently: `None` for `null` and for what cannot be read as the type.
+/// A type that can be read leniently: `null` and values of another type are read as `None`.
 pub(crate) trait Lenient: Sized {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error>;
 }
@@ -35,7 +35,7 @@ pub(crate) fn defaulted<'de, D: Deserializer<'de>, T: Lenient + Default>(
     Ok(T::lenient(d)?.unwrap_or_default())
 }
 
-/// `deserialize_with` of required fields that are read by the rules of this module.
+/// `deserialize_with` of required fields that are read leniently.
 pub(crate) fn required<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<T, D::Error> {
     T::lenient(d)?
         .ok_or_else(|| D::Error::custom(format_args!("not a valid {}", std::any::type_name::<T>())))
@@ -52,19 +52,19 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     Ok(from_text::<T>(raw.get()).map(Some))
 }
 
-/// `deserialize_with` of values of any kind that `null` clears: it is a value here.
+/// `deserialize_with` of JSON values that `null` clears: here it is a value.
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
     via_raw(d)
 }
 
-/// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty one.
+/// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty list.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
     Ok(optional_list(d)?.unwrap_or_default())
 }
 
-/// `deserialize_with` of lists for which "absent" and "empty" differ.
+/// `deserialize_with` of lists for which "missing" and "empty" differ.
 pub(crate) fn optional_list<'de, D: Deserializer<'de>, T: Lenient>(
     d: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
@@ -137,7 +137,7 @@ fn drain_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
     Ok(())
 }
 
-/// [`Lenient::lenient`] of everything that is not a scalar.
+/// Implements [`Lenient::lenient`] for everything that is not a scalar.
 pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
@@ -145,13 +145,13 @@ pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(read_lossy(raw.get(), |text| serde_json::from_str(text)).ok())
 }
 
-/// Reads a value from text of its own, so that what is wrong with it ends there.
+/// Reads a value from its raw text, so that errors affect only this value.
 pub(crate) fn from_text<T: Lenient>(text: &str) -> Option<T> {
     let read = |text: &str| T::lenient(&mut serde_json::Deserializer::from_str(text));
     read_lossy(text, read).ok().flatten()
 }
 
-/// A scalar as it came; `Other` is `null`, a list or an object, which is passed over.
+/// A scalar; `Other` is `null`, a list or an object, which is skipped.
 enum Scalar<'a> {
     Bool(bool),
     Unsigned(u64),
@@ -202,7 +202,7 @@ where
     }
 }
 
-/// Reads a string in place, `None` for anything else.
+/// Reads a string in place. Returns `None` for anything else.
 pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
     d: D,
     f: impl FnOnce(&str) -> T,
@@ -213,7 +213,7 @@ pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
     }))
 }
 
-/// Reads a string in place, an error for anything else.
+/// Reads a string in place. Returns an error for anything else.
 pub(crate) fn str_with<'de, D: Deserializer<'de>, T>(
     d: D,
     f: impl FnOnce(&str) -> T,
@@ -250,7 +250,7 @@ lenient_scalar! {
     i64: s => signed(&s);
     f64: s => match s {
         Scalar::Float(n) => Some(n),
-        // Precision beyond 2^53 is not to be had in a float.
+        // A float has no more precision beyond 2^53.
         #[allow(clippy::cast_precision_loss)]
         Scalar::Unsigned(n) => Some(n as f64),
         #[allow(clippy::cast_precision_loss)]
@@ -259,12 +259,12 @@ lenient_scalar! {
     };
 }
 
-/// A whole number; writers whose numbers are all floating write `3.0` for 3.
+/// Returns a whole number. Some writers have only floating-point numbers and write `3.0` for 3.
 fn signed(scalar: &Scalar<'_>) -> Option<i64> {
     match *scalar {
         Scalar::Signed(n) => Some(n),
         Scalar::Unsigned(n) => i64::try_from(n).ok(),
-        // 2^53: beyond it a float does not tell whole numbers apart.
+        // Beyond 2^53, a float cannot represent every whole number.
         #[allow(clippy::cast_possible_truncation)]
         Scalar::Float(n) if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0 => {
             Some(n as i64)
@@ -280,7 +280,7 @@ fn unsigned(scalar: &Scalar<'_>) -> Option<u64> {
     }
 }
 
-/// Maps: as with lists, a malformed entry does not lose the others.
+/// Maps: as with lists, a malformed entry does not affect the others.
 macro_rules! lenient_map {
     ($($map:ident)+) => { $(
         impl<T: Lenient> Lenient for $map<String, T> {
@@ -301,8 +301,7 @@ macro_rules! lenient_map {
 lenient_map! { BTreeMap IndexMap }
 
 impl Lenient for serde_json::Value {
-    /// By way of the text, because there is JSON that a `Value` cannot hold: deep nesting, numbers
-    /// beyond every float.
+    /// Read as text first, because a `Value` cannot hold all JSON: deep nesting, numbers outside the range of floats.
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
         Ok(via_raw(d)?.filter(|value: &Self| !value.is_null()))
     }
@@ -314,7 +313,7 @@ impl Lenient for crate::Meta {
     }
 }
 
-/// A string that borrows from the input where it can.
+/// A string that borrows from the input if possible.
 pub(crate) struct CowStr<'a>(Cow<'a, str>);
 
 impl CowStr<'_> {
@@ -348,7 +347,7 @@ impl<'de> serde::Deserialize<'de> for CowStr<'de> {
     }
 }
 
-// The macros are made for public types.
+// The macros are for public types.
 #[cfg(test)]
 #[allow(unreachable_pub, dead_code)]
 mod tests {
@@ -357,7 +356,7 @@ mod tests {
     use super::*;
 
     record! {
-        /// One field of every kind.
+        /// A record with one field of each kind.
         pub struct FieldKinds {
             /// .
             required required: String,

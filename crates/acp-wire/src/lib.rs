@@ -1,14 +1,13 @@
 //! The messages of the [Agent Client Protocol](https://agentclientprotocol.com), as data.
 //!
-//! This crate does no input or output. It has the JSON-RPC 2.0 envelope ([`jsonrpc`]) and the typed
-//! messages of protocol version 1 ([`v1`]) and of the draft of version 2 ([`v2`]), each with one table of
-//! all its methods ([`v1::METHODS`], [`v2::METHODS`]).
+//! This crate does no I/O. It contains the JSON-RPC 2.0 envelope ([`jsonrpc`]) and the typed messages of protocol
+//! version 1 ([`v1`]) and of the draft of version 2 ([`v2`]), each with one table of all its methods
+//! ([`v1::METHODS`], [`v2::METHODS`]).
 //!
-//! The types are **tolerant in reading**: unknown fields pass, unknown enum values and union kinds
-//! are kept as they came, malformed optional fields read as absent, one bad item of a list does not
-//! lose the others, and half a character (the escape of a lone surrogate) reads as U+FFFD. An array is
-//! never read as an object, though: params and results that are arrays are errors. They are
-//! **strict in writing**: what is written is valid by today's schema.
+//! Reading is **tolerant**: unknown fields are ignored, unknown enum values and types are preserved, malformed
+//! optional fields are read as missing, one invalid item of a list does not affect the others, and a lone surrogate
+//! escape is read as U+FFFD. But an array is never read as an object: params and results that are arrays are errors.
+//! Writing is **strict**: the output is valid according to the current schema.
 //!
 //! ```
 //! use acp_wire::v1::{ContentBlock, PromptRequest};
@@ -45,5 +44,5 @@ pub use method::{
 };
 pub use raw_object::RawObject;
 
-/// The value of a `_meta` field: extensibility, "The `_meta` Field".
+/// The value of a `_meta` field: Extensibility, "The `_meta` Field".
 pub type Meta = serde_json::Map<String, serde_json::Value>;

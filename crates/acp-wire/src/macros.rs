@@ -1,5 +1,5 @@
-//! The four shapes a protocol message is made of, each declared once here so that every type
-//! reads and writes by the same rules.
+//! The four forms of protocol types, each defined once here, so that all types are read and written by the same
+//! rules.
 //!
 //! | macro        | JSON                                   | unknown input                          |
 //! |--------------|----------------------------------------|----------------------------------------|
@@ -8,7 +8,7 @@
 //! | `open_enum!` | one of some strings                    | kept as `Unknown(String)`              |
 //! | `string_id!` | a string that names something          | –                                      |
 
-/// A JSON object. Each field begins with its *kind*, which is the rule the schema gives it:
+/// A JSON object. Each field starts with its *kind*, which is the rule the schema gives it:
 ///
 /// - `required x: T`: must be there; part of `new`.
 /// - `tolerant x: T`: part of `new` and always written; absent, `null` or malformed reads as the
@@ -232,7 +232,7 @@ macro_rules! record {
         }
         record! { @read $read $n { $($f)* $(#[$ma])* pub meta: $mt, } }
         impl $n {
-            /// The message with what it must have; everything else absent.
+            /// Creates the record with its required fields; all others are missing.
             #[must_use]
             #[allow(clippy::new_without_default)]
             pub fn new($($x: impl Into<$t>),*) -> Self {
@@ -276,7 +276,7 @@ macro_rules! record {
     };
 }
 
-/// One of some strings. What is not among them is kept as it came, in `Unknown`.
+/// One of several strings. Other strings are preserved in `Unknown`.
 macro_rules! open_enum {
     (
         $(#[$a:meta])*
@@ -288,15 +288,15 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$va])* $var, )+
-            /// A value this library does not know, as it came.
+            /// A value this library does not know, as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             Unknown(String),
         }
         impl $name {
-            /// Every value the specification names, in its order.
+            /// All values in the specification, in its order.
             pub const KNOWN: &'static [Self] = &[$(Self::$var),+];
 
-            /// The value as it is written.
+            /// Returns the value as it is written.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self { $( Self::$var => $lit, )+ Self::Unknown(s) => s }
@@ -326,7 +326,7 @@ macro_rules! open_enum {
     };
 }
 
-/// A string that names something. Cloning it is cheap: ids are copied into every update.
+/// A string id. Cloning it is cheap, because ids are copied into every update.
 macro_rules! string_id {
     ($( $(#[$a:meta])* pub struct $name:ident; )+) => { $(
         $(#[$a])*
@@ -334,7 +334,7 @@ macro_rules! string_id {
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         pub struct $name(pub std::sync::Arc<str>);
         impl $name {
-            /// The id as text.
+            /// Returns the id as text.
             #[must_use]
             pub fn as_str(&self) -> &str { &self.0 }
         }
@@ -364,15 +364,15 @@ macro_rules! string_id {
     )+ };
 }
 
-/// An object whose kind is told by one of its fields, the tag.
+/// An object whose type is in one of its fields, the tag.
 ///
 /// `Variant(Type) = "tag" | "alias"`. A tag that is not listed ends in `Unknown`, with every field as
 /// it came. `; Variant(Type) without tag` names the variant that has none. With
 /// `fallback = path`, an unlisted tag is first offered to `path(&str, &RawObject) -> Option<Self>`. With
 /// `untagged = Variant`, an object without a tag reads as that variant, which is written with its tag.
 ///
-/// Reading is one pass when the tag comes first, which is how everyone writes it; otherwise the
-/// fields before it are kept and read again.
+/// Reading takes one pass if the tag comes first, which is the usual order. Otherwise the fields before it are stored
+/// and read again.
 macro_rules! tagged {
     (
         $(#[$a:meta])*
@@ -392,13 +392,13 @@ macro_rules! tagged {
         pub enum $name {
             $( $(#[$va])* #[serde(rename = $lit)] $var($ty), )+
             $( $(#[$ua])* #[serde(untagged)] $uvar($uty), )?
-            /// A kind this library does not know, with all its fields as they came.
+            /// A type this library does not know, with all its fields as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             #[serde(untagged)]
             Unknown(crate::RawObject),
         }
         impl $name {
-            /// The tags the specification names, in its order.
+            /// The tags in the specification, in its order.
             pub const TAGS: &'static [&'static str] = &[$($lit),+];
         }
         impl<'de> serde::Deserialize<'de> for $name {

@@ -1,4 +1,4 @@
-//! What a method is, and the macro that makes the table of them.
+//! Methods, and the macro that generates the table of them.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,32 +6,32 @@ use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// Who sends a message.
+/// The side that sends a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
     /// The client, to the agent.
     Client,
     /// The agent, to the client.
     Agent,
-    /// Either.
+    /// Either side.
     Either,
 }
 
-/// Whether a message is answered.
+/// Whether a message expects a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MethodKind {
-    /// It is answered with a result or an error.
+    /// A request: it gets a result or an error.
     Request,
-    /// It is never answered.
+    /// A notification: it gets no response.
     Notification,
 }
 
-/// A capability, which the side that receives a method must have for it to be sent.
+/// A capability that the receiver of a method must support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability {
-    /// Where it is in the capabilities of that side, such as `sessionCapabilities.delete`.
+    /// Its path in the capabilities of that side, such as `sessionCapabilities.delete`.
     pub path: &'static str,
-    /// It is a boolean. Otherwise it is an object.
+    /// Whether it is a boolean. Otherwise it is an object.
     pub is_flag: bool,
 }
 
@@ -41,17 +41,17 @@ pub struct Capability {
 pub struct Method {
     /// The name on the wire, such as `session/prompt`.
     pub name: &'static str,
-    /// Who sends it.
+    /// The side that sends it.
     pub sender: Sender,
-    /// Whether it is answered.
+    /// Whether it expects a response.
     pub kind: MethodKind,
     /// The type of its `params`.
     pub params: &'static str,
     /// The type of its `result`; `None` for a notification.
     pub result: Option<&'static str>,
-    /// The capability that allows it. `None` if it may always be sent, or if no single capability decides.
+    /// The capability that it requires. `None` if it may always be sent, or if no single capability decides.
     pub capability: Option<Capability>,
-    /// Why it is here though the stable schema of its version has it not; `None` if it has.
+    /// Why the method is in the table although the stable schema of its version does not have it; `None` if it does.
     pub unstable: Option<&'static str>,
 }
 
@@ -89,7 +89,7 @@ impl Method {
         }
     }
 
-    // What is noted behind a row of the table.
+    // The notes behind a row of the table.
 
     pub(crate) const fn shared(self) -> Self {
         self
@@ -122,7 +122,7 @@ impl Method {
         }
     }
 
-    /// Whether the receiver allows this method: `capabilities` are its own, as it sent them in `initialize`.
+    /// Returns `true` if the receiver supports this method. `capabilities` are the receiver's own, from `initialize`.
     #[must_use]
     pub fn is_offered(&self, capabilities: &serde_json::Value) -> bool {
         let Some(needed) = self.capability else {
@@ -142,35 +142,35 @@ impl Method {
     }
 }
 
-/// What handles messages of a type, and gives an `O` for each: [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle)
-/// and its like hand a message to the implementation for its type. A message that nothing handles is an error of the
-/// compiler's.
+/// A handler of messages of a type, with a result of type `O`:
+/// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass a message to the
+/// implementation for its type. A message without a handler is a compile error.
 pub trait MessageHandler<M, O> {
     /// Handles the message.
     fn handle(self, message: M) -> O;
 }
 
-/// The `params` of a request, which name its method and the type of its answer.
+/// The `params` of a request, with its method and the type of its response.
 pub trait Request: Serialize + DeserializeOwned + Send + 'static {
     /// The method's name.
     const METHOD: &'static str;
-    /// The type of the answer's `result`.
+    /// The type of the response's `result`.
     type Response: Serialize + DeserializeOwned + Send + 'static;
 }
 
-/// The `params` of a notification, which name its method.
+/// The `params` of a notification, with its method.
 pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
     /// The method's name.
     const METHOD: &'static str;
 }
 
-/// Why a message could not be read.
+/// The reason why a message could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No method of that name is sent in that direction.
+    /// The method does not exist in this direction.
     #[error("method not found: {0}")]
     UnknownMethod(String),
-    /// The method is known, but what it carries is not what it takes.
+    /// The method is known, but its params or result do not match.
     #[error("{method}: {source}")]
     Invalid {
         /// The method.
@@ -180,8 +180,8 @@ pub enum ReadError {
     },
 }
 
-/// Reads `params`. Absent and `null` read as an empty object, which is what peers mean by them; half a
-/// character in a string reads as U+FFFD.
+/// Reads `params`. Missing params and `null` are read as an empty object, which is what peers mean by them. A lone
+/// surrogate escape in a string is read as U+FFFD.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -199,8 +199,8 @@ pub fn read_params<T: DeserializeOwned>(
     })
 }
 
-/// Reads a `result`. `null` reads as an empty object: several empty results are documented as `null`
-/// in one place and as an object in another.
+/// Reads a `result`. `null` is read as an empty object: several empty results are documented as `null` in one place
+/// and as an object in another.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -208,12 +208,12 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
     read_params(method, Some(result))
 }
 
-/// Makes the method table of one version: `METHODS`, and for each direction an enum of what can be
-/// sent in it. There is no other list of methods. Notes follow a row's types:
+/// Generates the method table of one version: `METHODS`, and an enum of the messages in each direction. There is no
+/// other list of methods. Notes follow a row's types:
 ///
-/// - `shared`, the first of them: the types are those of version 1, which has told the method's name already.
-/// - `needs "path"`, `needs_flag "path"`: the capability that allows it, an object or a boolean.
-/// - `unstable "…"`: the stable schema has it not, and what it is here for.
+/// - `shared`, which comes first: the types are those of version 1, which already have the method's name.
+/// - `needs "path"`, `needs_flag "path"`: the capability that it requires, an object or a boolean.
+/// - `unstable "…"`: the stable schema does not have it, and why it is here.
 macro_rules! method_table {
     (
         requests { $(
@@ -239,7 +239,7 @@ macro_rules! method_table {
             )+)+
         ];
 
-        /// The method of this name.
+        /// Returns the method with this name.
         #[must_use]
         pub fn method(name: &str) -> Option<&'static crate::Method> {
             METHODS.iter().find(|method| method.name == name)
@@ -278,14 +278,14 @@ macro_rules! method_table {
         #[non_exhaustive]
         pub enum $enum {
             $( $($va)* $var($params), )+
-            /// A method of an extension, whose name begins with `_`.
+            /// A method of an extension, whose name starts with `_`.
             Extension(crate::v1::Extension),
         }
         impl $enum {
-            /// Reads the message that `method` and `params` make.
+            /// Reads the message with this `method` and `params`.
             ///
             /// # Errors
-            /// The method is unknown in this direction, or `params` are not what it takes.
+            /// The method does not exist in this direction, or `params` do not match it.
             pub fn read(method: &str, params: Option<&serde_json::value::RawValue>) -> Result<Self, crate::ReadError> {
                 match method {
                     $( $name => crate::read_params(method, params).map(Self::$var), )+
@@ -293,12 +293,12 @@ macro_rules! method_table {
                     _ => Err(crate::ReadError::UnknownMethod(method.to_owned())),
                 }
             }
-            /// The method's name.
+            /// Returns the method's name.
             #[must_use]
             pub fn method(&self) -> &str {
                 match self { $( Self::$var(_) => $name, )+ Self::Extension(ext) => &ext.method }
             }
-            /// Hands the message to what handles its type.
+            /// Passes the message to the handler for its type.
             pub fn handle<H, O>(self, handler: H) -> O
             where
                 $( H: crate::MessageHandler<$params, O>, )+

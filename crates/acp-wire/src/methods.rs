@@ -15,31 +15,31 @@ pub(crate) mod v1 {
             Initialize = "initialize", InitializeRequest => InitializeResponse;
             /// Authenticates with one of the methods the agent named.
             Authenticate = "authenticate", AuthenticateRequest => AuthenticateResponse;
-            /// Ends the authentication.
+            /// Logs out.
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
-            /// Whether one must authenticate.
+            /// Whether authentication is required.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
                 unstable "part of the unstable schema of November 2026; told by `auth.status`";
-            /// Where models are called.
+            /// The URLs at which models are called.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
-            /// Sets where models of a provider are called.
+            /// Configures a provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
-            /// Calls no models of a provider any more.
+            /// Disables a provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
             /// Session setup: a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse;
             /// Session setup: an old session, replayed.
             LoadSession = "session/load", LoadSessionRequest => LoadSessionResponse, needs_flag "loadSession";
-            /// The sessions there are, by page.
+            /// Lists sessions, page by page.
             ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, needs "sessionCapabilities.list";
-            /// Deletes a session for good.
+            /// Deletes a session permanently.
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, needs "sessionCapabilities.delete";
             /// An old session, not replayed.
             ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "sessionCapabilities.resume";
-            /// Frees what a session holds.
+            /// Frees the resources of a session.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, needs "sessionCapabilities.close";
             /// Session modes: sets the mode.
             SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
@@ -126,29 +126,29 @@ pub(crate) mod v2 {
             Initialize = "initialize", InitializeRequest => InitializeResponse;
             /// Authenticates with one of the methods the agent named.
             Login = "auth/login", LoginAuthRequest => LoginAuthResponse;
-            /// Ends the authentication.
+            /// Logs out.
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
-            /// Whether one must authenticate.
+            /// Whether authentication is required.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
                 unstable "part of the unstable schema of November 2026; told by `auth.status`";
-            /// Where models are called.
+            /// The URLs at which models are called.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
-            /// Sets where models of a provider are called.
+            /// Configures a provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
-            /// Calls no models of a provider any more.
+            /// Disables a provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
             /// Session setup: a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse, needs "session";
             /// Session setup: an old session, replayed or not.
             ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "session";
-            /// The sessions there are, by page.
+            /// Lists sessions, page by page.
             ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, shared, needs "session";
-            /// Deletes a session for good.
+            /// Deletes a session permanently.
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, shared, needs "session.delete";
-            /// Frees what a session holds.
+            /// Frees the resources of a session.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, shared, needs "session";
             /// Session list: gives a session another title.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, shared, needs "session.title",

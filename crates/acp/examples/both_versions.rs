@@ -29,7 +29,7 @@ impl Agent for BothVersionsAgent {
     }
 }
 
-/// Prints the words of the wire. A client that only shows what a person sees renders the thread, and has
+/// Prints the words of the wire. A client that only shows what the user sees renders the thread, and has
 /// no need of them.
 struct WirePrinter(ProtocolVersion);
 

@@ -1,4 +1,4 @@
-//! An agent that asks the person for something, by a form.
+//! An agent that requests input from the user, by a form.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example elicitation
@@ -35,7 +35,7 @@ impl Agent for ElicitingAgent {
         let form = ElicitationMode::Form {
             requested_schema: form,
         };
-        // A client that shows no forms is not asked: `Error::NotOffered`.
+        // A client that shows no forms is not asked: `Error::Unsupported`.
         match turn.elicit("Who is there?", form, None).await? {
             ElicitationAction::Accept(accepted) => {
                 let fields = accepted.content.unwrap_or_default();
@@ -51,7 +51,7 @@ impl Agent for ElicitingAgent {
     }
 }
 
-/// The person at the client, who is always called Ada.
+/// The user at the client, who is always called Ada.
 struct ScriptedPerson;
 
 impl Elicitation<()> for ScriptedPerson {

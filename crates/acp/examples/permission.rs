@@ -52,7 +52,7 @@ impl Client for PermissionClient {
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
         println!("May it {:?}?", request.title);
-        // A real client asks the person, who chooses one of `request.options`.
+        // A real client asks the user, who chooses one of `request.options`.
         Ok(match request.kind() {
             ToolKind::Read | ToolKind::Search => request.allow(),
             _ => request.reject(),

@@ -1,4 +1,4 @@
-//! What one side may ask of the other, for both sides: what is not offered is neither sent nor taken.
+//! Capability checks for both sides: a method that is not supported is neither sent nor accepted.
 
 use acp_wire::v1::{
     self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// The capabilities that a side tells of itself: those that allow the methods of version 1 which it offers. `sender` is
-/// the other side.
+/// Returns the capabilities that a side reports: those that its version 1 methods require. `sender` is the other
+/// side.
 pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
     sender: Sender,
     is_offered: impl Fn(&str) -> bool,
@@ -27,7 +27,7 @@ pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability, and those that it is part of.
+/// Adds a capability, and those that contain it.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
@@ -42,8 +42,8 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// The prompt capability that some of this content needs and the agent has not, by its name in version 1:
-/// Prompt turn, "User Message".
+/// Returns the prompt capability that this content requires and the agent lacks, by its name in version 1: Prompt
+/// turn, "User Message".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
@@ -56,8 +56,8 @@ pub(crate) fn missing_prompt_capability(
     })
 }
 
-/// The MCP capability that a server needs and the agent has not: Session setup, "MCP Servers". `stdio` is
-/// taken for granted in version 1.
+/// Returns the MCP capability that a server requires and the agent lacks: Session setup, "MCP Servers". In version 1,
+/// every agent supports `stdio`.
 pub(crate) fn missing_mcp_capability(
     connects: &McpCapabilities,
     stdio: bool,
@@ -71,12 +71,12 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// Who speaks, where its author does not say and version 2 must know.
+/// The implementation to report in version 2, which requires one, when the author gives none.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }
 
-/// The error for what the agent did not say it can do.
+/// Returns the error for a capability that the agent does not support.
 pub(crate) fn agent_capability_error(what: impl Into<String>) -> Error {
     Error::Unsupported {
         peer: "agent",

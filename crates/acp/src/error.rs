@@ -1,46 +1,46 @@
-//! What can go wrong, told apart by who caused it.
+//! Errors, grouped by who caused them.
 
 use std::sync::Arc;
 
 use acp_wire::jsonrpc;
 
-/// The result of nearly everything here.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong. The chapter [`guide::errors`](crate::guide::errors) says of each who caused it, and
-/// what to do about it.
+/// An error of this crate. The chapter [`guide::errors`](crate::guide::errors) says who causes each one and what to
+/// do about it.
 ///
-/// A handler of an [`Agent`](crate::Agent) or [`Client`](crate::Client) returns one to answer a
-/// request with an error: [`Error::Rpc`] is sent as it is, [`Error::Cancelled`] with the code -32800, any
-/// other as an internal error with its text.
+/// A handler of an [`Agent`](crate::Agent) or [`Client`](crate::Client) returns an error to fail a request.
+/// [`Error::Rpc`] is sent unchanged, [`Error::Cancelled`] with the code -32800, and any other as an internal error
+/// with its text.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A JSON-RPC error: the peer's answer to a request, or a handler's own. Overview, "Error Handling".
+    /// A JSON-RPC error: the peer's response to a request, or returned by a handler. Overview, "Error Handling".
     #[error("{0}")]
     Rpc(jsonrpc::Error),
-    /// The connection has ended: nothing that waits is answered any more, and nothing more can be sent.
+    /// The connection has ended. Pending requests get no response, and nothing can be sent.
     #[error("connection closed: {0}")]
     Closed(CloseReason),
-    /// The peer answered, but with something the method does not give, or with more bytes than
+    /// The peer's response does not match the method's schema, or is larger than
     /// [`Limits::message`](crate::Limits::message).
     #[error("invalid response to {method}: {reason}")]
     Unreadable {
         /// The method that was called.
         method: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         reason: String,
     },
-    /// The message cannot be written as JSON, and was not sent: only possible where the params are this
-    /// side's own, as in [`Connection::request_raw`](crate::Connection::request_raw).
+    /// The message cannot be written as JSON and was not sent. This only happens with params that this side supplies
+    /// itself, as in [`Connection::request_raw`](crate::Connection::request_raw).
     #[error("cannot serialize {method}: {reason}")]
     Unwritable {
         /// The method of the message.
         method: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The peer did not say that it can do this, so it was not asked to: Initialization, "Capabilities".
+    /// The peer does not support this, so the message was not sent: Initialization, "Capabilities".
     #[error("the {peer} does not support {what}")]
     Unsupported {
         /// `agent` or `client`.
@@ -48,7 +48,7 @@ pub enum Error {
         /// The capability, as the specification names it.
         what: String,
     },
-    /// This side's own request makes no sense, and was not sent; the text says why.
+    /// The request of this side is invalid and was not sent. The text says why.
     #[error("{0}")]
     Invalid(String),
     /// The agent speaks another version of the protocol: Initialization, "Protocol version".
@@ -56,33 +56,33 @@ pub enum Error {
         "protocol version mismatch: the agent speaks version {theirs}, this client version {ours}"
     )]
     Version {
-        /// The version it answered with.
+        /// The version in the agent's response.
         theirs: u16,
-        /// The version it was asked for.
+        /// The version that was requested.
         ours: u16,
     },
-    /// The turn, or the request, was cancelled on this side.
+    /// The turn or the request was cancelled on this side.
     #[error("cancelled")]
     Cancelled,
-    /// The agent's [`Recorder`](crate::agent::Recorder) could not keep it, so it was not sent.
+    /// The agent's [`Recorder`](crate::agent::Recorder) could not store the update, so it was not sent.
     #[error("not sent because it could not be recorded: {reason}")]
     RecordFailed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A request was made from inside an update handler, and its answer is behind more unread
-    /// updates than may be kept ([`Limits::backlog`](crate::Limits::backlog)).
+    /// A request was sent from inside an update handler, and its response is queued behind more unprocessed updates
+    /// than [`Limits::backlog`](crate::Limits::backlog) allows.
     #[error(
         "the response is queued behind {held} bytes of updates that the update handler has not processed"
     )]
     Backlog {
-        /// How many bytes are kept.
+        /// The size of the queued updates in bytes.
         held: usize,
     },
 }
 
 impl Error {
-    /// The answer to `method` cannot be read.
+    /// Returns the error for a response to `method` that cannot be read.
     pub(crate) fn unreadable_response(method: &str, error: &acp_wire::ReadError) -> Self {
         Self::Unreadable {
             method: method.to_owned(),
@@ -90,8 +90,8 @@ impl Error {
         }
     }
 
-    /// What the peer answered, if the error is that it answered with one. A handler's own
-    /// ([`Error::internal`]) is no different: it is what the peer will see.
+    /// Returns the JSON-RPC error, if this is one. An error of a handler ([`Error::internal`]) is included: it is
+    /// what the peer will see.
     #[must_use]
     pub fn peer_error(&self) -> Option<&jsonrpc::Error> {
         match self {
@@ -100,34 +100,33 @@ impl Error {
         }
     }
 
-    /// Whether the peer answered that one must authenticate first: Authentication.
+    /// Returns `true` if the peer requires authentication first: Authentication.
     #[must_use]
     pub fn is_auth_required(&self) -> bool {
         self.peer_code() == Some(jsonrpc::Error::AUTH_REQUIRED)
     }
 
-    /// Whether it was cancelled, on this side or, as the peer answers, on its side (-32800).
+    /// Returns `true` if the request was cancelled, on this side or by the peer (-32800).
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Self::Cancelled)
             || self.peer_code() == Some(jsonrpc::Error::REQUEST_CANCELLED)
     }
 
-    /// Whether the connection has ended, in whichever way.
+    /// Returns `true` if the connection has ended, for any reason.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self, Self::Closed(_))
     }
 
-    /// Whether the connection has ended because reading or writing failed. A peer that is gone may be
-    /// noticed by that, or by the end of what it wrote, whichever comes first.
+    /// Returns `true` if the connection ended because reading or writing failed. When a peer exits, this side may see
+    /// a failed write or the end of its input, whichever comes first.
     #[must_use]
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Closed(CloseReason::Transport(_)))
     }
 
-    /// Whether the peer does not speak the protocol as this library does: its answer cannot be read, or
-    /// is of another version.
+    /// Returns `true` if the peer violates the protocol or speaks another version of it.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::Version { .. })
@@ -137,18 +136,18 @@ impl Error {
         self.peer_error().map(|e| e.code)
     }
 
-    /// An error with [`jsonrpc::Error::INTERNAL_ERROR`].
+    /// Creates an error with [`jsonrpc::Error::INTERNAL_ERROR`].
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Rpc(jsonrpc::Error::internal(message))
     }
 
-    /// An error with [`jsonrpc::Error::INVALID_PARAMS`].
+    /// Creates an error with [`jsonrpc::Error::INVALID_PARAMS`].
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::Rpc(jsonrpc::Error::invalid_params(message))
     }
 
-    /// What to answer a request with that failed like this: [`Error::Rpc`] as it is, [`Error::Cancelled`]
-    /// as -32800, any other as -32603 with its text.
+    /// Converts this error to the JSON-RPC error of a response: [`Error::Rpc`] unchanged, [`Error::Cancelled`] as
+    /// -32800, any other as -32603 with its text.
     #[must_use]
     pub fn into_rpc(self) -> jsonrpc::Error {
         match self {
@@ -171,17 +170,17 @@ impl From<acp_wire::ReadError> for Error {
     }
 }
 
-/// Why a connection has ended.
+/// The reason why a connection ended.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
     /// This side closed it.
     #[error("closed by this side")]
     Local,
-    /// The peer closed it: there is nothing more to read.
+    /// The peer closed it: the input has ended.
     #[error("closed by the peer")]
     Peer,
-    /// Reading or writing failed. A broken pipe is among them: the peer reads no more.
+    /// Reading or writing failed. This includes a broken pipe, when the peer no longer reads.
     #[error("{0}")]
     Transport(Arc<std::io::Error>),
 }
@@ -190,7 +189,7 @@ pub enum CloseReason {
 mod tests {
     use super::*;
 
-    /// What an error says of itself: the peer's answer, login, cancelled, closed, transport, protocol.
+    /// Returns the results of the predicates: peer error, auth required, cancelled, closed, transport, protocol.
     fn says(error: &Error) -> [bool; 6] {
         [
             error.peer_error().is_some(),

@@ -1,4 +1,4 @@
-//! Methods of extensions, as they arrive: the specification's page Extensibility.
+//! Methods of extensions: the specification's page Extensibility.
 
 use acp_wire::v1::Extension;
 use acp_wire::{Notification, Request, jsonrpc, read_params};
@@ -6,9 +6,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::{Error, Result};
 
-/// A request of an extension; its method begins with `_`. Extensibility, "Custom Requests".
+/// A request of an extension. Its method starts with `_`. Extensibility, "Custom Requests".
 ///
-/// A type of one's own that implements [`Request`] is read and answered by [`answer`](Self::answer):
+/// [`answer`](Self::answer) handles it as a type of your own that implements [`Request`]:
 ///
 /// ```
 /// use acp::client::{Client, ExtensionRequest};
@@ -48,26 +48,26 @@ impl ExtensionRequest {
         Self(extension)
     }
 
-    /// The method's name, its underscore included.
+    /// Returns the method's name, including the underscore.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
     }
 
-    /// Its `params`, as they came.
+    /// Returns the `params` as received.
     #[must_use]
     pub fn params(&self) -> Option<&RawValue> {
         self.0.params.as_deref()
     }
 
-    /// Its `params`, as they came, to keep.
+    /// Converts the request into its `params` as received.
     #[must_use]
     pub fn into_params(self) -> Option<Box<RawValue>> {
         self.0.params
     }
 
-    /// Reads the params as those of `R`, and writes what `work` answers. Whether the method is that of `R` is for the
-    /// caller to see. Absent params read as an empty object.
+    /// Reads the params as those of `R`, runs `work` and serializes its result. The caller checks that the method is
+    /// that of `R`. Missing params are read as an empty object.
     ///
     /// # Errors
     /// -32602 if the params are not those of `R`; the error of `work`.
@@ -83,14 +83,14 @@ impl ExtensionRequest {
         })
     }
 
-    /// The error that answers a method which is not known, -32601.
+    /// Returns the error for an unknown method, -32601.
     #[must_use]
     pub fn not_found(&self) -> Error {
         Error::Rpc(jsonrpc::Error::method_not_found(self.method()))
     }
 }
 
-/// A notification of an extension; its method begins with `_`. Extensibility, "Custom Notifications".
+/// A notification of an extension. Its method starts with `_`. Extensibility, "Custom Notifications".
 #[derive(Debug, Clone)]
 pub struct ExtensionNotification(Extension);
 
@@ -99,22 +99,22 @@ impl ExtensionNotification {
         Self(extension)
     }
 
-    /// The method's name, its underscore included.
+    /// Returns the method's name, including the underscore.
     #[must_use]
     pub fn method(&self) -> &str {
         &self.0.method
     }
 
-    /// Its `params`, as they came.
+    /// Returns the `params` as received.
     #[must_use]
     pub fn params(&self) -> Option<&RawValue> {
         self.0.params.as_deref()
     }
 
-    /// The params as those of `N`; `None` if the notification is of another method.
+    /// Reads the params as those of `N`. Returns `None` if the notification has another method.
     ///
     /// # Errors
-    /// They are not those of `N`.
+    /// The params are not those of `N`.
     pub fn read<N: Notification>(&self) -> Result<Option<N>> {
         if self.method() != N::METHOD {
             return Ok(None);

@@ -1,31 +1,31 @@
-//! A part of the inside, for this project's own fuzzers (`fuzz/checks`) and tests.
+//! Internals, exposed for this project's fuzzers (`fuzz/checks`) and tests.
 //!
-//! Behind the cargo feature `__internals`. It is no part of what is promised, and changes with any release.
+//! Requires the cargo feature `__internals`. Not covered by semantic versioning.
 
 use acp_wire::jsonrpc::RequestId;
 
 use crate::connection::{frame, memory, outline};
 
-/// How much of the beginning of an oversized line is kept.
+/// How many bytes of the start of an oversized line are kept.
 pub const HEAD: usize = frame::HEAD;
 
-/// How much of its end is kept.
+/// How many bytes of its end are kept.
 pub const TAIL: usize = frame::TAIL;
 
-/// What a message takes once it has been read, in bytes, as it is estimated.
+/// Estimates how much memory a message takes once it has been read, in bytes.
 #[must_use]
 pub fn memory(message: &[u8]) -> usize {
     memory::memory_of(message)
 }
 
-/// What the two ends of a message tell of it.
+/// What a message is, as far as its first and last bytes show.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
-    /// It answers this request.
+    /// A response to this request.
     Response(RequestId),
-    /// It is a request with this id.
+    /// A request with this id.
     Request(RequestId),
-    /// It is no message at all.
+    /// Not a message.
     Noise,
 }
 
@@ -39,12 +39,12 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
     }
 }
 
-/// A line, without its end.
+/// A line, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// An answer whose text was taken out, which nobody here asks for.
+    /// A response whose text was extracted. No request here allows this.
     LargeText,
     /// A line over the limit.
     Oversized {
@@ -52,7 +52,7 @@ pub enum Frame<'a> {
         head: &'a [u8],
         /// Its last bytes.
         tail: &'a [u8],
-        /// How long it was.
+        /// The length of the line.
         length: usize,
     },
 }
@@ -74,29 +74,29 @@ impl<'a> From<frame::Frame<'a>> for Frame<'a> {
 pub struct Framer(frame::Framer);
 
 impl Framer {
-    /// Lines are within the limit up to so many bytes.
+    /// Creates a framer for lines of up to `max` bytes.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self(frame::Framer::new(max))
     }
 
-    /// These bytes have arrived.
+    /// Adds bytes that have arrived.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.spare_capacity().extend_from_slice(bytes);
     }
 
-    /// The next whole line.
+    /// Returns the next complete line.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.0.next().map(Frame::from)
     }
 
-    /// How many bytes wait to be handed out.
+    /// Returns how many bytes are buffered.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.0.buffered_len()
     }
 
-    /// What is left when the input ends.
+    /// Returns the rest when the input ends.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.0.finish().map(Frame::from)
     }

@@ -1,37 +1,36 @@
-//! The [Agent Client Protocol](https://agentclientprotocol.com) for Rust: both sides of it.
+//! The [Agent Client Protocol](https://agentclientprotocol.com) for Rust, for agents and for clients.
 //!
 //! - An **agent** implements [`Agent`] and is served with [`agent::serve_stdio`].
 //! - A **client** implements [`Client`], connects with [`client::connect`], and renders the
 //!   [`Thread`] of each session.
-//! - Both are about the same on every version of the protocol; the typed messages are in [`wire`].
+//! - Both work the same with every version of the protocol. The typed messages are in [`wire`].
 //!
-//! The engine between them promises three things. What arrives in order is seen in order. What is
-//! queued is bounded in bytes: a peer that stops reading makes a sender wait, it does not make
-//! memory grow. When a connection ends, every request that waits fails with one clear error, and no
-//! task stays behind.
+//! The library guarantees three things. Messages are handled in the order in which they arrive. Queues are bounded in
+//! bytes: when a peer stops reading, senders wait and memory does not grow. When a connection ends, every pending
+//! request fails with one clear error, and no task is left running.
 //!
-//! The [`guide`] explains all of it, chapter by chapter: [agents](guide::agents),
+//! The [`guide`] explains all of this, chapter by chapter: [agents](guide::agents),
 //! [clients](guide::clients), [sessions](guide::sessions), [cancellation](guide::cancellation),
 //! [ordering and back-pressure](guide::ordering), [errors](guide::errors), [testing](guide::testing),
 //! [versions](guide::versions), [extensions](guide::extensions), and [whole programs](guide::examples).
 //!
-//! A connection is a handle and a [`Driver`], a future that someone has to poll. Nothing is spawned unasked, and no
-//! runtime of a kind is needed; [`Transport::of_futures`] takes the streams of other executors than tokio.
+//! A connection is a handle and a [`Driver`], a future that you poll. The library spawns nothing on its own and needs
+//! no particular runtime; [`Transport::from_futures`] takes the streams of executors other than tokio.
 //!
 //! # Features
 //!
-//! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`], within a tokio runtime.
-//! - `process`, on by default: [`Transport::spawn`], an agent as a child process that ends with its connection, within a
-//!   tokio runtime.
-//! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork` and
-//!   subagents. They change with what upstream does, also in a minor release: decision 17.
-//! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]), under the same condition.
-//! - `bridge`, off by default: [`bridge`], an agent of one version of the protocol behind a client of the other, within a
-//!   tokio runtime. With it comes `unstable-v2`.
-//! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for
-//!   `dev-dependencies`.
+//! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`]. Requires a tokio runtime.
+//! - `process`, on by default: [`Transport::spawn`], which runs an agent as a child process that ends with its
+//!   connection. Requires a tokio runtime.
+//! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork`
+//!   and subagents. They follow upstream and may change in a minor release: decision 17.
+//! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]). It may change in the same
+//!   way.
+//! - `bridge`, off by default: [`bridge`], which connects an agent of one protocol version to a client of the other.
+//!   Enables `unstable-v2`. Requires a tokio runtime.
+//! - `testing`, off by default: [`testing`], an in-memory connection and a scripted peer, for `dev-dependencies`.
 
-// The lints see everything with all features.
+// Lints see the code with all features enabled.
 #![cfg_attr(
     not(all(feature = "unstable", feature = "unstable-v2")),
     allow(
@@ -83,7 +82,7 @@ pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
 pub use update::Update;
 
-/// The examples of the README are tests.
+/// Runs the examples of the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,13 +1,13 @@
-//! Things that are remembered, of which there are not more than so many.
+//! A bounded map that drops the least recently used entry.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How long a name may be to be remembered as it is, in bytes.
+/// The longest id that is used as a key unchanged, in bytes.
 const LONGEST: usize = 4096;
 
-/// What an id is remembered by: of one that is longer than any that is meant, its beginning and a hash.
+/// Returns the key for an id. For an id that is too long, this is its beginning and a hash.
 pub(crate) fn key(id: &str) -> Cow<'_, str> {
     if id.len() <= LONGEST {
         return Cow::Borrowed(id);
@@ -18,8 +18,7 @@ pub(crate) fn key(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
 }
 
-/// Things with ids, as many as are remembered of their sort. Beyond that the one that was not touched
-/// longest is forgotten.
+/// A map from ids to at most `N` values. When it is full, the least recently used one is dropped.
 #[derive(Debug)]
 pub(crate) struct LruMap<T, const N: usize> {
     entries: HashMap<String, (u64, T)>,
@@ -40,7 +39,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         self.entries.get(&*key(id)).map(|(_, thing)| thing)
     }
 
-    /// The thing, known from here on.
+    /// Returns the value for an id, inserting it if necessary, and marks it as used.
     pub(crate) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = key(id);
@@ -52,7 +51,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         &mut entry.1
     }
 
-    /// Forgets the one that was not touched longest, but not `but`. Says whether there was one.
+    /// Removes the least recently used entry other than `but`. Returns `true` if there was one.
     pub(crate) fn forget_oldest(&mut self, but: &str) -> bool {
         let but = key(but);
         let others = self.entries.iter().filter(|(id, _)| **id != *but);
@@ -63,20 +62,20 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         }
     }
 
-    /// Forgets a thing.
+    /// Removes an entry.
     pub(crate) fn forget(&mut self, id: &str) {
         self.entries.remove(&*key(id));
     }
 }
 
-/// What only the bridge asks.
+/// Used by the bridge only.
 #[cfg(feature = "bridge")]
 impl<T: Default, const N: usize> LruMap<T, N> {
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.entries.contains_key(&*key(id))
     }
 
-    /// The ids of all of them, in no order.
+    /// Returns all ids, in no particular order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }

@@ -1,10 +1,10 @@
-//! JSON objects whose values stay as they came: fields that nobody here knows, and numbers of any size, pass.
+//! JSON objects with raw values: unknown fields and numbers of any size are preserved.
 
 use acp_wire::RawObject;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// An object of these fields.
+/// Builds an object from these fields.
 macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {{
         #[allow(unused_mut)]
@@ -14,12 +14,12 @@ macro_rules! object {
     }};
 }
 
-/// A value as text. What is written here can always be written.
+/// Serializes a value as JSON. Values of this library can always be serialized.
 pub(crate) fn to_raw_value(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// The value as an object; an empty one if it is none.
+/// Returns the value as an object, or an empty object if it is not one.
 pub(crate) fn object(value: Option<&RawValue>) -> RawObject {
     value
         .and_then(|value| serde_json::from_str(value.get()).ok())

@@ -1,4 +1,4 @@
-//! How a connection is made.
+//! Options of a connection.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,18 +8,18 @@ use acp_wire::v1::ProtocolVersion;
 
 use crate::connection::{Limits, SpawnFn};
 
-/// How a connection is made, on either side. [`Limits`] alone will do where only they matter.
+/// Options of a connection, for either side. Where only limits are needed, [`Limits`] alone will do.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// How much is kept.
+    /// The limits.
     pub limits: Limits,
     latest: ProtocolVersion,
     pub(crate) on_noise: Option<NoiseHandler>,
     pub(crate) spawn_fn: Option<SpawnFn>,
 }
 
-/// Who is shown what is no message.
+/// A callback for lines that are not messages.
 pub(crate) type NoiseHandler = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl fmt::Debug for Options {
@@ -49,7 +49,7 @@ impl From<Limits> for Options {
 }
 
 impl Options {
-    /// Version 1, and the default limits.
+    /// Creates options for version 1 with the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -62,8 +62,8 @@ impl Options {
         self
     }
 
-    /// Speaks version 2 with a peer that does, and version 1 with any other. Version 2 is a draft: what
-    /// is said in it may change, and with it what this library says.
+    /// Allows version 2: the connection uses it if the peer supports it, and version 1 otherwise. Version 2 is a
+    /// draft. It may change, and this library with it.
     #[cfg(feature = "unstable-v2")]
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
@@ -71,9 +71,9 @@ impl Options {
         self
     }
 
-    /// Shows each line of the peer's that is not JSON, such as a banner or a log line on stdout: its first KiB, as it
-    /// came. A client passes such lines over and goes on ([`Noise`](crate::Noise) counts them). `on_noise` holds up
-    /// reading while it runs, and must not block.
+    /// Sets a callback for each line of the peer that is not JSON, such as a banner or a log line on stdout. It gets
+    /// the first KiB of the line, unchanged. A client skips such lines ([`Noise`](crate::Noise) counts them). Reading
+    /// stops while `on_noise` runs, so it must not block.
     #[must_use]
     pub fn on_noise(mut self, on_noise: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_noise = Some(Arc::new(on_noise));
@@ -81,11 +81,11 @@ impl Options {
     }
 
     /// Runs turns, other requests and the writer as tasks of your executor instead of inside the
-    /// [`Driver`](crate::Driver). Use it if turns compute for long, or to use several threads. Without it whoever polls the
-    /// driver does all of it.
+    /// [`Driver`](crate::Driver). Use it if turns compute for a long time, or to use several threads. Without it, the
+    /// task that polls the driver does all the work.
     ///
-    /// Of a request that is no prompt, the part up to its first wait is still done by the driver, so that requests take
-    /// effect in the order in which they came.
+    /// For requests other than prompts, the driver still runs the part up to the first `await` that has to wait, so
+    /// that requests take effect in the order in which they arrive.
     ///
     /// ```
     /// let options = acp::Options::new().spawn_work(|task| {
@@ -101,7 +101,7 @@ impl Options {
         self
     }
 
-    /// The latest version that is spoken.
+    /// Returns the latest version that may be negotiated.
     #[must_use]
     pub fn latest(&self) -> ProtocolVersion {
         self.latest

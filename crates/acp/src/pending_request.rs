@@ -1,4 +1,4 @@
-//! Requests that have arrived, at either side.
+//! Requests that a side has received.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use acp_wire::jsonrpc;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// A request that waits for its answer, and the side at which it has arrived. What is done with it is said by the
-/// [`Handle`](acp_wire::Handle) for its type: `agent/methods/`, `client/methods/`.
+/// A request that needs a response, and the side that received it. How each type is handled is in its
+/// [`MessageHandler`](acp_wire::MessageHandler): `agent/methods/`, `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
     pub(crate) responder: Responder,
@@ -20,19 +20,19 @@ impl<S> PendingRequest<S> {
         Self { side, responder }
     }
 
-    /// Answers with an error.
+    /// Responds with an error.
     pub(crate) fn refuse(self, error: Error) {
         self.responder.spawn(async move { Err::<(), _>(error) });
     }
 }
 
-/// Stands for what a side does not offer. There is no value of it.
+/// The handler type of a method that a side does not support. It has no values.
 pub(crate) enum UnsupportedMethod {}
 
-/// What a side offers for this method.
+/// Returns the handler that a side offers for this method.
 ///
 /// # Errors
-/// Nothing: there is no such method then.
+/// The side does not support the method.
 pub(crate) fn require_offer<T>(offer: Option<T>, method: &str) -> Result<T> {
     offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
 }

@@ -1,4 +1,4 @@
-//! What a session is opened with, for both sides.
+//! Session setup, for both sides.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use acp_wire::v1::{
     ContentBlock, McpServer, SessionSystemPromptCapabilities, SystemPrompt, SystemPromptMode,
 };
 
-/// The longest id of a session, in bytes. Of ids there are as many as of sessions, and in every update.
+/// The longest session id, in bytes. Ids are stored for each session and sent with every update.
 pub(crate) const LONGEST_ID: usize = 4096;
 
-/// How long the paths of a session may be together, in bytes: an agent keeps them while it is open.
+/// The maximum total length of a session's paths, in bytes. An agent keeps them while the session is open.
 const LONGEST_PATHS: usize = 256 * 1024;
 
-/// What a session is opened with: Session setup.
+/// The parameters for opening a session: Session setup.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionSetup {
     /// The working directory, an absolute path.
     pub cwd: String,
-    /// Further roots, absolute paths. All paths of a session together have 256 KiB at most.
+    /// Further roots, absolute paths. All paths of a session together may have at most 256 KiB.
     pub additional_directories: Vec<String>,
     /// MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
@@ -30,10 +30,10 @@ pub struct SessionSetup {
 }
 
 impl SessionSetup {
-    /// A session in this directory, an absolute path.
+    /// Creates a setup with this working directory, an absolute path.
     pub fn new(cwd: impl AsRef<Path>) -> Self {
         Self {
-            // The protocol's paths are JSON strings: a name that is not Unicode cannot be said.
+            // Paths in the protocol are JSON strings, which cannot represent names that are not Unicode.
             cwd: cwd.as_ref().to_string_lossy().into_owned(),
             additional_directories: Vec::new(),
             mcp_servers: Vec::new(),
@@ -49,15 +49,15 @@ impl SessionSetup {
         self
     }
 
-    /// Sets further roots, absolute paths. The agent must offer `additionalDirectories`.
+    /// Sets further roots, absolute paths. The agent must support `additionalDirectories`.
     #[must_use]
     pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
         self.additional_directories = directories;
         self
     }
 
-    /// Sets instructions of your own for the model. The agent must offer `systemPrompt`. An agent need not keep them: say
-    /// the same when the session is opened again.
+    /// Sets the client's own instructions for the model. The agent must support `systemPrompt`. It need not store
+    /// them: set the same instructions when the session is opened again.
     #[must_use]
     pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
         self.system_prompt = Some(prompt);
@@ -73,7 +73,7 @@ impl SessionSetup {
 }
 
 impl SessionSetup {
-    /// That its paths are absolute, as Session setup demands; the text names one that is not.
+    /// Checks that all paths are absolute, as Session setup requires. The error names one that is not.
     pub(crate) fn check_paths_absolute(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
@@ -92,16 +92,16 @@ impl SessionSetup {
     }
 }
 
-/// Why a system prompt cannot be applied.
+/// The reason why a system prompt cannot be applied.
 pub(crate) enum SystemPromptError {
-    /// The agent does not offer this, by its name in version 1.
+    /// The agent does not support this, by its name in version 1.
     Unsupported(&'static str),
-    /// It is wrong by itself.
+    /// The prompt itself is invalid.
     Invalid(String),
 }
 
 impl SessionSetup {
-    /// That its system prompt can be applied by an agent that offers this.
+    /// Checks that an agent with these capabilities can apply the system prompt.
     pub(crate) fn check_system_prompt(
         &self,
         offered: Option<&SessionSystemPromptCapabilities>,
@@ -142,8 +142,7 @@ impl SessionSetup {
     }
 }
 
-/// Whether a path is absolute on any system: the other side may run on another one, in a container for
-/// example.
+/// Returns `true` if a path is absolute on any system. The peer may run on another one, for example in a container.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());

@@ -1,4 +1,4 @@
-//! What happens in a session: one vocabulary for both versions of the protocol.
+//! Updates of a session, independent of the protocol version.
 
 use acp_wire::v1::{
     self, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate, ContentBlock,
@@ -14,79 +14,79 @@ use acp_wire::{Meta, RawObject};
 use serde::Serialize;
 use serde_json::Value;
 
-/// Something that happened in a session, whichever version of the protocol is spoken.
+/// One change of a session, independent of the protocol version.
 ///
-/// The words are mostly those of version 2, which has more of them. Where version 1 says something else, there is
-/// a place for that: messages without an id, tool calls that begin, the texts of a diff, modes.
+/// The variants mostly follow version 2, which has more of them. What only version 1 has is represented, too:
+/// messages without an id, new tool calls, the text of a diff, modes.
 ///
-/// An update is made from the message of either version ([`SideArg`]), and given as one by
-/// [`into_v1`](Self::into_v1) and [`into_v2`](Self::into_v2).
+/// An update is created from a message of either version, and converted to one by [`into_v1`](Self::into_v1) and
+/// [`into_v2`](Self::into_v2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-// Updates are made one by one and given on; boxing all of them would cost an allocation for each.
+// Updates are created and passed on one at a time. Boxing all of them would cost an allocation each.
 #[allow(clippy::large_enum_variant)]
 pub enum Update {
-    /// A piece of what the person said.
+    /// A chunk of the user's message.
     UserMessageChunk(MessageChunk),
-    /// What the person said, whole. Replaces what was there. Version 2.
+    /// A whole message of the user. Replaces what was sent of it before. Version 2.
     UserMessage(Message),
-    /// A piece of what the agent says.
+    /// A chunk of the agent's message.
     AgentMessageChunk(MessageChunk),
-    /// What the agent says, whole. Replaces what was there. Version 2.
+    /// A whole message of the agent. Replaces what was sent of it before. Version 2.
     AgentMessage(Message),
-    /// A piece of the agent's thoughts.
+    /// A chunk of the agent's thoughts.
     AgentThoughtChunk(MessageChunk),
-    /// The agent's thoughts, whole. Replace what was there. Version 2.
+    /// A whole thought of the agent. Replaces what was sent of it before. Version 2.
     AgentThought(Message),
-    /// What the agent does. Version 2.
+    /// Whether the agent works. Version 2.
     StateUpdate(StateUpdate),
-    /// A tool call, new or changed.
+    /// A new or changed tool call.
     ToolCallUpdate(Box<ToolCallPatch>),
-    /// A piece of what a tool call has produced. Version 2.
+    /// A chunk of a tool call's content. Version 2.
     ToolCallContentChunk(ToolCallContentChunk),
-    /// A terminal of the agent's own. Version 2.
+    /// A display terminal. Version 2.
     TerminalUpdate(Box<TerminalUpdate>),
-    /// What such a terminal prints. Version 2.
+    /// Output of a display terminal. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
-    /// A plan, whole. The only one of an agent of version 1 has the id [`PLAN`](crate::thread::PLAN).
+    /// A whole plan. The only plan of a version 1 agent has the id [`PLAN`](crate::thread::PLAN).
     PlanUpdate(PlanUpdate),
-    /// A plan is gone.
+    /// A plan was removed.
     PlanRemoved(PlanRemoved),
-    /// The slash commands, all of them.
+    /// All slash commands.
     AvailableCommandsUpdate(AvailableCommandsUpdate),
     /// The mode has changed. Version 1; in version 2 it is a config option.
     CurrentModeUpdate(CurrentModeUpdate),
-    /// The config options, all of them.
+    /// All config options.
     ConfigOptionUpdate(ConfigOptionUpdate),
-    /// The session's title, and when it last changed.
+    /// The session's title, and when it was last changed.
     SessionInfoUpdate(Box<SessionInfoUpdate>),
-    /// How full the model's context is, and what the session has cost.
+    /// The context usage and the cost of the session.
     UsageUpdate(Box<UsageUpdate>),
-    /// Something the person should know that is not part of the conversation.
+    /// A message for the user that is not part of the conversation.
     Notice(Box<Notice>),
-    /// The agent shortens the conversation for the model.
+    /// A compaction of the conversation.
     CompactionUpdate(Box<CompactionUpdate>),
-    /// A piece of what is left of the conversation then.
+    /// A chunk of a compaction's summary.
     CompactionSummaryChunk(CompactionSummaryChunk),
-    /// The session has a subagent, or something about it has changed. Unstable.
+    /// A new or changed subagent. Unstable.
     SubagentUpdate(Box<SubagentUpdate>),
     /// A message from one session to another. Unstable.
     SessionMessage(Box<SessionMessage>),
-    /// A piece of such a message. Unstable.
+    /// A chunk of such a message. Unstable.
     SessionMessageChunk(SessionMessageChunk),
-    /// A kind this library does not know, as it came.
+    /// An unknown type of update, as received.
     Unknown(RawObject),
 }
 
 impl Update {
-    /// The text of a piece of the agent's message. Agents of version 2 may send whole messages, too,
-    /// which replace what was there: the [`Thread`](crate::Thread) has what there is.
+    /// Returns the text, if this is a chunk of the agent's message. Agents of version 2 may also send whole messages,
+    /// which replace the chunks: the [`Thread`](crate::Thread) has the current text.
     #[must_use]
     pub fn message_text(&self) -> Option<&str> {
         self.message_content()?.as_text()
     }
 
-    /// The text of a piece of the agent's thoughts.
+    /// Returns the text, if this is a chunk of the agent's thoughts.
     #[must_use]
     pub fn thought_text(&self) -> Option<&str> {
         match self {
@@ -95,7 +95,7 @@ impl Update {
         }
     }
 
-    /// The content of a piece of the agent's message.
+    /// Returns the content, if this is a chunk of the agent's message.
     #[must_use]
     pub fn message_content(&self) -> Option<&ContentBlock> {
         match self {
@@ -105,23 +105,23 @@ impl Update {
     }
 }
 
-/// A piece of a message.
+/// A chunk of a message.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageChunk {
-    /// The message's id. Agents of version 1 need not give one.
+    /// The message's id. Agents of version 1 need not send one.
     pub message_id: Option<MessageId>,
-    /// Whether the piece belongs to the message with this id wherever that stands, as in version 2. In version 1
-    /// it belongs to the message at the end, unless that is another speaker's or has another id.
+    /// Whether the chunk belongs to the message with this id, wherever that is, as in version 2. In version 1 it
+    /// belongs to the last message, unless that has another speaker or another id.
     pub by_id: bool,
-    /// What is said.
+    /// The content of the chunk.
     pub content: ContentBlock,
     /// Custom data.
     pub meta: Option<Meta>,
 }
 
 impl MessageChunk {
-    /// A piece of the message at the end.
+    /// Creates a chunk of the last message.
     pub fn new(content: impl Into<ContentBlock>) -> Self {
         v1::ContentChunk::new(content).into()
     }
@@ -134,44 +134,44 @@ impl MessageChunk {
     }
 }
 
-/// A tool call, new or changed. Of its fields `None` leaves what is known as it is, and `Some(None)` clears it.
+/// A new or changed tool call. In its fields, `None` leaves the known value unchanged, and `Some(None)` clears it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCallPatch {
     /// The call's id.
     pub tool_call_id: ToolCallId,
-    /// Whether this announces the call, as `tool_call` of version 1 does: what is not said is at its default then,
-    /// and the id of a call that has ended is that of another one from here on.
+    /// Whether this creates the call, as `tool_call` of version 1 does. Missing fields then have their defaults. If a
+    /// call with this id has ended, the id now refers to the new one.
     pub is_new: bool,
     /// The tool's name for programs.
     pub name: Option<Option<String>>,
-    /// What it does, for people.
+    /// The title that is shown to the user.
     pub title: Option<Option<String>>,
-    /// What sort of thing it does.
+    /// The kind of tool.
     pub kind: Option<Option<ToolKind>>,
-    /// How far it is.
+    /// The status.
     pub status: Option<Option<ToolCallStatus>>,
-    /// What it has produced, all of it.
+    /// All content that the call has produced.
     pub content: Option<Option<Vec<ToolCallOutput>>>,
     /// The files it works on.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
-    /// What the tool was given; `null` clears it.
+    /// The input of the tool; `null` clears it.
     pub raw_input: Option<Value>,
-    /// What the tool gave back; `null` clears it.
+    /// The output of the tool; `null` clears it.
     pub raw_output: Option<Value>,
-    /// What a client may do with it. Version 2.
+    /// What a client may do with the call. Version 2.
     pub capabilities: Option<Option<ToolCallCapabilities>>,
     /// Custom data.
     pub meta: Option<Option<Meta>>,
 }
 
 impl ToolCallPatch {
-    /// An update that says nothing yet.
+    /// Creates an update without changes.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         v2::ToolCallUpdate::new(id).into()
     }
 
-    /// Takes over what a later update of the same call says.
+    /// Applies a later update of the same call to this one.
     pub fn merge(&mut self, later: Self) {
         fn take<T>(known: &mut Option<T>, later: Option<T>) {
             if later.is_some() {
@@ -191,19 +191,19 @@ impl ToolCallPatch {
     }
 }
 
-/// A piece of what a tool call has produced, as an agent tells it.
+/// Content that a tool call has produced, as sent by the agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum ToolCallOutput {
     /// A content block.
     Content(v1::Content),
-    /// The texts of a file before and after: version 1.
+    /// The text of a file before and after: version 1.
     TextDiff(v1::Diff),
-    /// What happened to which files: version 2.
+    /// The changes of files: version 2.
     Diff(v2::Diff),
     /// A terminal.
     Terminal(Terminal),
-    /// A kind this library does not know, as it came.
+    /// An unknown type of content, as received.
     Unknown(RawObject),
 }

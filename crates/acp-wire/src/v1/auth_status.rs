@@ -10,7 +10,7 @@ record! {
     pub struct AuthStatusResponse {
         /// Whether one must authenticate first.
         required state: AuthState,
-        /// The accounts that the agent has, to be shown to the person.
+        /// The accounts that the agent has, to be shown to the user.
         list accounts: AuthAccount,
     }
 }
@@ -20,7 +20,7 @@ record! {
     pub struct AuthStatusUpdateNotification {
         /// Whether one must authenticate first.
         required state: AuthState,
-        /// The accounts that the agent has, to be shown to the person.
+        /// The accounts that the agent has, to be shown to the user.
         list accounts: AuthAccount,
     }
 }
@@ -51,17 +51,17 @@ open_enum! {
 }
 
 record! {
-    /// An account that an agent has, or a key. To be shown to the person, and neither logged nor sent elsewhere.
+    /// An account that an agent has, or a key. To be shown to the user, and neither logged nor sent elsewhere.
     pub secret AuthAccount {
         /// What it is called, such as `OpenAI API key`.
         required label: String,
         /// Whether it is in use.
         optional active: bool,
-        /// The person's name.
+        /// The user's name.
         optional name: String,
-        /// The person's address.
+        /// The user's address.
         optional email: String,
-        /// Whom the person works for.
+        /// Whom the user works for.
         optional organization: String,
     }
 }

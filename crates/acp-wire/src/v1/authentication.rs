@@ -12,7 +12,7 @@ string_id! {
 tagged! {
     /// A way to authenticate.
     pub enum AuthMethod by "type" {
-        /// The client runs the agent's program in a terminal, where the person logs in.
+        /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
         ;
         /// The agent does it itself when `authenticate` is called.
@@ -27,7 +27,7 @@ fn agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMethod> {
 }
 
 impl AuthMethod {
-    /// Its id and the name for people; `None` for a kind this library does not know that has none.
+    /// Its id and the name for users; `None` for a kind this library does not know that has none.
     #[must_use]
     pub fn id_and_name(&self) -> Option<(AuthMethodId, String)> {
         match self {
@@ -44,7 +44,7 @@ record! {
     pub secret AuthMethodTerminal {
         /// Its id.
         required id: AuthMethodId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it is.
         optional description: String,
@@ -74,7 +74,7 @@ record! {
     pub struct AuthMethodAgent {
         /// Its id.
         required id: AuthMethodId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it is.
         optional description: String,

@@ -13,7 +13,7 @@ record! {
     pub patch CompactionUpdate {
         /// Its id.
         required compaction_id: CompactionId,
-        /// How far it is.
+        /// The status.
         required status: CompactionStatus,
         /// What is left of the conversation, all of it.
         clearable_list summary: ContentBlock,
@@ -27,7 +27,7 @@ record! {
     pub struct CompactionSummaryChunk {
         /// The compaction.
         required compaction_id: CompactionId,
-        /// The piece.
+        /// The content of the chunk.
         required content: ContentBlock,
     }
 }
@@ -35,11 +35,11 @@ record! {
 open_enum! {
     /// How far a compaction is.
     pub enum CompactionStatus {
-        /// Under way.
+        /// In progress.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed.
         Completed = "completed",
-        /// Ended by an error.
+        /// Failed.
         Failed = "failed",
         /// Cancelled before its end.
         Cancelled = "cancelled",

@@ -23,7 +23,7 @@ string_id! {
 pub struct SessionConfigOption {
     /// Its id.
     pub id: SessionConfigId,
-    /// A name for people.
+    /// The name that is shown to the user.
     pub name: String,
     /// What it is.
     pub description: Option<String>,
@@ -189,7 +189,7 @@ record! {
     pub struct SessionConfigSelectOption {
         /// Its id.
         required value: SessionConfigValueId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it means.
         optional description: String,

@@ -67,7 +67,7 @@ open_enum! {
     pub enum Role {
         /// The model.
         Assistant = "assistant",
-        /// The person.
+        /// The user.
         User = "user",
     }
 }
@@ -111,11 +111,11 @@ record! {
 record! {
     /// A pointer to a resource.
     pub struct ResourceLink {
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// Where it is.
         required uri: String,
-        /// A title for people.
+        /// The title that is shown to the user.
         optional title: String,
         /// What it is.
         optional description: String,

@@ -42,7 +42,7 @@ record! {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct CreateElicitationRequest {
-    /// What the agent wants to know, for the person.
+    /// What the agent wants to know, for the user.
     pub message: String,
     /// How it asks (`mode` and the fields that come with it).
     pub mode: ElicitationMode,
@@ -75,7 +75,7 @@ pub enum ElicitationMode {
         /// The form's fields.
         requested_schema: ElicitationSchema,
     },
-    /// On a web page (`url`). The person must see the whole address before it is opened.
+    /// On a web page (`url`). The user must see the whole address before it is opened.
     Url {
         /// Its id, for `elicitation/complete`.
         elicitation_id: ElicitationId,
@@ -239,7 +239,7 @@ tagged! {
         Number(NumberPropertySchema) = "number",
         /// A whole number.
         Integer(IntegerPropertySchema) = "integer",
-        /// Yes or no.
+        /// A boolean.
         Boolean(BooleanPropertySchema) = "boolean",
         /// Some of some strings.
         Array(MultiSelectPropertySchema) = "array",
@@ -249,7 +249,7 @@ tagged! {
 record! {
     /// Text, or one of some strings.
     pub struct StringPropertySchema {
-        /// The field's name for people.
+        /// The field's name for users.
         optional title: String,
         /// What it is.
         optional description: String,
@@ -261,7 +261,7 @@ record! {
         optional pattern: String,
         /// What the text is.
         optional format: StringFormat,
-        /// What to begin with.
+        /// The default value.
         optional default: String,
         /// The strings to choose from; at least one.
         #[serde(rename = "enum")]
@@ -303,7 +303,7 @@ record! {
 record! {
     /// A number.
     pub struct NumberPropertySchema {
-        /// The field's name for people.
+        /// The field's name for users.
         optional title: String,
         /// What it is.
         optional description: String,
@@ -313,7 +313,7 @@ record! {
         /// The greatest.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional maximum: f64,
-        /// What to begin with.
+        /// The default value.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional default: f64,
     }
@@ -322,7 +322,7 @@ record! {
 record! {
     /// A whole number.
     pub struct IntegerPropertySchema {
-        /// The field's name for people.
+        /// The field's name for users.
         optional title: String,
         /// What it is.
         optional description: String,
@@ -330,19 +330,19 @@ record! {
         optional minimum: i64,
         /// The greatest.
         optional maximum: i64,
-        /// What to begin with.
+        /// The default value.
         optional default: i64,
     }
 }
 
 record! {
-    /// Yes or no.
+    /// A boolean.
     pub struct BooleanPropertySchema {
-        /// The field's name for people.
+        /// The field's name for users.
         optional title: String,
         /// What it is.
         optional description: String,
-        /// What to begin with.
+        /// The default value.
         optional default: bool,
     }
 }
@@ -352,7 +352,7 @@ record! {
     pub struct MultiSelectPropertySchema {
         /// The strings.
         required items: MultiSelectItems,
-        /// The field's name for people.
+        /// The field's name for users.
         optional title: String,
         /// What it is.
         optional description: String,
@@ -360,7 +360,7 @@ record! {
         optional min_items: u64,
         /// How many may be chosen.
         optional max_items: u64,
-        /// What to begin with.
+        /// The default value.
         optional_list default: String,
     }
 }
@@ -433,7 +433,7 @@ impl<'de> Deserialize<'de> for MultiSelectItems {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct CreateElicitationResponse {
-    /// What the person did (`action` and the fields that come with it).
+    /// What the user did (`action` and the fields that come with it).
     #[serde(flatten)]
     pub action: ElicitationAction,
     /// Custom data.
@@ -443,7 +443,7 @@ pub struct CreateElicitationResponse {
 }
 
 impl CreateElicitationResponse {
-    /// What the person did.
+    /// What the user did.
     #[must_use]
     pub fn new(action: ElicitationAction) -> Self {
         Self { action, meta: None }
@@ -464,7 +464,7 @@ impl<'de> Deserialize<'de> for CreateElicitationResponse {
 }
 
 tagged! {
-    /// What the person did.
+    /// What the user did.
     pub enum ElicitationAction by "action" {
         /// Filled it in.
         Accept(ElicitationAcceptAction) = "accept",
@@ -481,7 +481,7 @@ tagged! {
 #[non_exhaustive]
 pub struct ElicitationNoContent {}
 
-/// What the person filled in.
+/// What the user filled in.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -505,7 +505,7 @@ impl ElicitationAcceptAction {
     }
 }
 
-/// Without what the person filled in, which may be secret.
+/// Without what the user filled in, which may be secret.
 impl std::fmt::Debug for ElicitationAcceptAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let fields = self.content.as_ref().map(|content| content.keys());
@@ -516,7 +516,7 @@ impl std::fmt::Debug for ElicitationAcceptAction {
     }
 }
 
-/// What the person filled in for one field.
+/// What the user filled in for one field.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
@@ -528,7 +528,7 @@ pub enum ElicitationContentValue {
     Integer(i64),
     /// A number.
     Number(#[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))] f64),
-    /// Yes or no.
+    /// A boolean.
     Boolean(bool),
     /// Some strings.
     StringArray(Vec<String>),

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-/// A message of a method whose name begins with `_`.
+/// A message of a method whose name starts with `_`.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(transparent)]
 pub struct Extension {

@@ -70,7 +70,7 @@ record! {
         required name: String,
         /// Its version.
         tolerant version: String,
-        /// A name for people.
+        /// The name that is shown to the user.
         optional title: String,
     }
 }

@@ -56,7 +56,7 @@ impl std::fmt::Debug for HttpHeader {
 record! {
     /// An MCP server over streamable HTTP.
     pub struct McpServerHttp {
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// Where it is.
         required url: String,
@@ -68,7 +68,7 @@ record! {
 record! {
     /// An MCP server over SSE.
     pub struct McpServerSse {
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// Where it is.
         required url: String,
@@ -80,7 +80,7 @@ record! {
 record! {
     /// An MCP server that is a program on stdin and stdout.
     pub struct McpServerStdio {
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// The program.
         required command: String,

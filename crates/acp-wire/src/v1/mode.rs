@@ -25,7 +25,7 @@ record! {
     pub struct SessionMode {
         /// Its id.
         required id: SessionModeId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it does.
         optional description: String,

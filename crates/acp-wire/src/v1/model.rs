@@ -23,7 +23,7 @@ record! {
     pub struct ModelInfo {
         /// Its id.
         required model_id: ModelId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it is good for.
         optional description: String,

@@ -12,15 +12,15 @@ record! {
     pub struct RequestPermissionRequest {
         /// The session.
         required session_id: SessionId,
-        /// The tool call it is about, with what the person needs to decide.
+        /// The tool call it is about, with what the user needs to decide.
         required tool_call: ToolCallUpdate,
-        /// What the person can answer.
+        /// What the user can answer.
         required_list options: PermissionOption,
     }
 }
 
 record! {
-    /// An answer that the person can give.
+    /// An answer that the user can give.
     pub struct PermissionOption {
         /// Its id.
         required option_id: PermissionOptionId,
@@ -105,7 +105,7 @@ record! {
 record! {
     /// One of the options was chosen.
     pub struct SelectedPermissionOutcome {
-        /// Which.
+        /// The id of the selected option.
         required option_id: PermissionOptionId,
     }
 }

@@ -120,7 +120,7 @@ record! {
         required content: String,
         /// How important it is.
         tolerant priority: PlanEntryPriority,
-        /// How far it is.
+        /// The status.
         tolerant status: PlanEntryStatus,
     }
 }
@@ -146,9 +146,9 @@ open_enum! {
         /// Not begun.
         #[default]
         Pending = "pending",
-        /// Under way.
+        /// In progress.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed.
         Completed = "completed",
     }
 }

@@ -24,9 +24,9 @@ record! {
 record! {
     /// A provider.
     pub struct ProviderInfo {
-        /// Which.
+        /// The id of the provider.
         required provider_id: ProviderId,
-        /// The protocols that it can be called by.
+        /// The wire formats that it supports.
         required_list supported: LlmProtocol,
         /// Whether it cannot be disabled.
         required required: bool,
@@ -64,9 +64,9 @@ open_enum! {
 record! {
     /// `providers/set`: replaces all that is set for a provider.
     pub secret SetProviderRequest {
-        /// Which.
+        /// The id of the provider.
         required provider_id: ProviderId,
-        /// By which protocol it is called.
+        /// The wire format to use.
         required api_type: LlmProtocol,
         /// Under which URL.
         required base_url: String,
@@ -96,7 +96,7 @@ record! {
 record! {
     /// `providers/disable`.
     pub struct DisableProviderRequest {
-        /// Which.
+        /// The id of the provider.
         required provider_id: ProviderId,
     }
 }

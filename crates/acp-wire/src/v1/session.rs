@@ -166,7 +166,7 @@ record! {
         required cwd: String,
         /// Its further roots.
         list additional_directories: String,
-        /// A title for people.
+        /// The title that is shown to the user.
         optional title: String,
         /// When it last changed (ISO 8601).
         optional updated_at: String,
@@ -193,7 +193,7 @@ record! {
     pub struct SetSessionTitleRequest {
         /// The session, which need not be open.
         required session_id: SessionId,
-        /// Its new title, for people.
+        /// Its new title, for users.
         required title: String,
     }
 }
@@ -222,7 +222,7 @@ record! {
 record! {
     /// What a session is called and when it changed. What is absent stays as it is, `null` clears.
     pub struct SessionInfoUpdate {
-        /// A title for people.
+        /// The title that is shown to the user.
         clearable title: String,
         /// When it last changed (ISO 8601).
         clearable updated_at: String,

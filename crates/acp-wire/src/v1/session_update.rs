@@ -20,7 +20,7 @@ record! {
 tagged! {
     /// What happened in a session. What is larger and rarer than a piece of a message is behind a pointer.
     pub enum SessionUpdate by "sessionUpdate" {
-        /// A piece of the person's message, when a session is replayed.
+        /// A piece of the user's message, when a session is replayed.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
         /// A piece of the agent's message.
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",
@@ -65,7 +65,7 @@ tagged! {
 record! {
     /// A piece of a message.
     pub struct ContentChunk {
-        /// The piece.
+        /// The content of the chunk.
         required content: ContentBlock,
         /// The message it belongs to.
         optional message_id: MessageId,

@@ -9,7 +9,7 @@ record! {
     pub patch SubagentUpdate {
         /// The child.
         required session_id: SessionId,
-        /// What it is for, for people.
+        /// What it is for, for users.
         clearable title: String,
         /// The same at length.
         clearable description: String,
@@ -60,7 +60,7 @@ record! {
     pub struct SessionMessageChunk {
         /// The message's id in this session.
         required message_id: MessageId,
-        /// The piece.
+        /// The content of the chunk.
         required content: ContentBlock,
     }
 }

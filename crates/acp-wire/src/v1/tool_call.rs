@@ -13,21 +13,21 @@ record! {
     pub struct ToolCall {
         /// Its id.
         required tool_call_id: ToolCallId,
-        /// What it does, for people.
+        /// A description for the user.
         tolerant title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
-        /// What sort of thing it does.
+        /// The kind of tool.
         defaulted kind: ToolKind,
-        /// How far it is.
+        /// The status.
         defaulted status: ToolCallStatus,
         /// What it has produced.
         list content: ToolCallContent,
         /// The files it works on.
         list locations: ToolCallLocation,
-        /// What the tool was given.
+        /// The input of the tool.
         any raw_input,
-        /// What the tool gave back.
+        /// The output of the tool.
         any raw_output,
     }
 }
@@ -37,11 +37,11 @@ record! {
     pub struct ToolCallUpdate {
         /// Its id.
         required tool_call_id: ToolCallId,
-        /// What sort of thing it does.
+        /// The kind of tool.
         optional kind: ToolKind,
-        /// How far it is.
+        /// The status.
         optional status: ToolCallStatus,
-        /// What it does, for people.
+        /// A description for the user.
         optional title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
@@ -49,9 +49,9 @@ record! {
         optional_list content: ToolCallContent,
         /// The files it works on, all of them.
         optional_list locations: ToolCallLocation,
-        /// What the tool was given.
+        /// The input of the tool.
         any raw_input,
-        /// What the tool gave back.
+        /// The output of the tool.
         any raw_output,
     }
 }
@@ -91,11 +91,11 @@ open_enum! {
         /// Not begun: its input still streams, or it waits for permission.
         #[default]
         Pending = "pending",
-        /// Under way.
+        /// In progress.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed.
         Completed = "completed",
-        /// Ended by an error.
+        /// Failed.
         Failed = "failed",
     }
 }

@@ -5,7 +5,7 @@ use super::{AuthMethodId, AuthStatusCapabilities, EnvVariable};
 tagged! {
     /// A way to authenticate.
     pub enum AuthMethod by "type" {
-        /// The client runs the agent's program in a terminal, where the person logs in.
+        /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
         /// The agent does it itself when `auth/login` is called.
         Agent(AuthMethodAgent) = "agent",
@@ -18,7 +18,7 @@ record! {
     pub struct AuthMethodTerminal {
         /// Its id.
         required method_id: AuthMethodId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it is.
         optional description: String,
@@ -34,7 +34,7 @@ record! {
     pub struct AuthMethodAgent {
         /// Its id.
         required method_id: AuthMethodId,
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// What it is.
         optional description: String,

@@ -5,7 +5,7 @@ record! {
     pub struct Diff {
         /// Which files changed, and how: what counts.
         required_list changes: DiffChange,
-        /// The changes as text, for people; may leave some out.
+        /// The changes as text, for users; may leave some out.
         optional patch: DiffPatch,
     }
 }
@@ -31,7 +31,7 @@ record! {
     pub struct DiffPathChange {
         /// The file, an absolute path.
         required path: String,
-        /// What sort of file it is.
+        /// The type of the file.
         optional file_type: DiffFileType,
         /// Its media type.
         optional mime_type: String,
@@ -45,7 +45,7 @@ record! {
         required old_path: String,
         /// The file after, an absolute path.
         required path: String,
-        /// What sort of file it is.
+        /// The type of the file.
         optional file_type: DiffFileType,
         /// Its media type.
         optional mime_type: String,
@@ -53,7 +53,7 @@ record! {
 }
 
 open_enum! {
-    /// What sort of file it is.
+    /// The type of the file.
     pub enum DiffFileType {
         /// Text.
         Text = "text",

@@ -16,7 +16,7 @@ tagged! {
 record! {
     /// An MCP server over streamable HTTP.
     pub struct McpServerHttp {
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// Where it is.
         required url: String,
@@ -28,7 +28,7 @@ record! {
 record! {
     /// An MCP server that is a program on stdin and stdout.
     pub struct McpServerStdio {
-        /// A name for people.
+        /// The name that is shown to the user.
         required name: String,
         /// The program, an absolute path.
         required command: String,

@@ -18,7 +18,7 @@ record! {
     pub struct ContentChunk {
         /// The message it belongs to.
         required message_id: MessageId,
-        /// The piece.
+        /// The content of the chunk.
         required content: ContentBlock,
     }
 }

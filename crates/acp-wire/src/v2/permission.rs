@@ -7,13 +7,13 @@ record! {
     pub struct RequestPermissionRequest {
         /// The session.
         required session_id: SessionId,
-        /// What is asked, for the person. It changes no title of anything else.
+        /// What is asked, for the user. It changes no title of anything else.
         tolerant title: String,
         /// Why it is needed.
         optional description: String,
         /// What it is about.
         optional subject: RequestPermissionSubject,
-        /// What the person can answer; at least one option.
+        /// What the user can answer; at least one option.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: PermissionOption,
     }
@@ -32,7 +32,7 @@ tagged! {
 record! {
     /// A tool call that needs permission.
     pub struct ToolCallPermissionSubject {
-        /// The tool call, with what the person needs to decide.
+        /// The tool call, with what the user needs to decide.
         required tool_call: ToolCallUpdate,
     }
 }

@@ -65,7 +65,7 @@ record! {
         required content: String,
         /// How important it is.
         tolerant priority: PlanEntryPriority,
-        /// How far it is.
+        /// The status.
         tolerant status: PlanEntryStatus,
     }
 }
@@ -77,9 +77,9 @@ open_enum! {
         /// Not begun.
         #[default]
         Pending = "pending",
-        /// Under way.
+        /// In progress.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed.
         Completed = "completed",
         /// Cancelled before it was done.
         Cancelled = "cancelled",

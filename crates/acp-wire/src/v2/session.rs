@@ -108,7 +108,7 @@ record! {
 record! {
     /// What a session is called and when it changed. What is absent stays as it is, `null` clears.
     pub patch SessionInfoUpdate {
-        /// A title for people.
+        /// The title that is shown to the user.
         clearable title: String,
         /// When it last changed (RFC 3339).
         clearable updated_at: String,

@@ -20,9 +20,9 @@ record! {
 tagged! {
     /// What happened in a session. What is larger and rarer than a piece of a message is behind a pointer.
     pub enum SessionUpdate by "sessionUpdate" {
-        /// A piece of the person's message.
+        /// A piece of the user's message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
-        /// The person's message.
+        /// The user's message.
         UserMessage(Message) = "user_message",
         /// A piece of the agent's message.
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",

@@ -11,7 +11,7 @@ tagged! {
         Running(RunningStateUpdate) = "running",
         /// It waits for the next prompt.
         Idle(IdleStateUpdate) = "idle",
-        /// It waits for the person.
+        /// It waits for the user.
         RequiresAction(RequiresActionStateUpdate) = "requires_action",
         /// Whether it works cannot be told just now. Unstable.
         Unconfirmed(UnknownStateUpdate) = "unknown",
@@ -28,7 +28,7 @@ record! {
 }
 
 record! {
-    /// The agent waits for the person: for a permission, for example.
+    /// The agent waits for the user: for a permission, for example.
     pub struct RequiresActionStateUpdate {
         /// As in [`RunningStateUpdate`].
         optional_list background: BackgroundWork,

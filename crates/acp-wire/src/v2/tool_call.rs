@@ -12,19 +12,19 @@ record! {
         required tool_call_id: ToolCallId,
         /// The tool's name, for programs. Not in the draft of August 2026.
         clearable name: String,
-        /// What it does, for people.
+        /// A description for the user.
         clearable title: String,
-        /// What sort of thing it does.
+        /// The kind of tool.
         clearable kind: ToolKind,
-        /// How far it is.
+        /// The status.
         clearable status: ToolCallStatus,
         /// What it has produced, all of it.
         clearable_list content: ToolCallContent,
         /// The files it works on, all of them.
         clearable_list locations: ToolCallLocation,
-        /// What the tool was given.
+        /// The input of the tool.
         clearable_any raw_input,
-        /// What the tool gave back.
+        /// The output of the tool.
         clearable_any raw_output,
         /// What a client may do with it. Not in the draft of August 2026.
         clearable capabilities: ToolCallCapabilities,
@@ -36,7 +36,7 @@ record! {
     pub struct ToolCallContentChunk {
         /// The tool call.
         required tool_call_id: ToolCallId,
-        /// The piece.
+        /// The content of the chunk.
         required content: ToolCallContent,
     }
 }
@@ -77,11 +77,11 @@ open_enum! {
         /// Not begun: its input still streams, or it waits for permission.
         #[default]
         Pending = "pending",
-        /// Under way.
+        /// In progress.
         InProgress = "in_progress",
-        /// Done.
+        /// Completed.
         Completed = "completed",
-        /// Ended by an error.
+        /// Failed.
         Failed = "failed",
         /// Cancelled before its end.
         Cancelled = "cancelled",

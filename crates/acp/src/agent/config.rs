@@ -1,8 +1,7 @@
-//! Config options, and the modes that older clients know instead of them.
+//! Config options, and the modes for older clients.
 //!
-//! An agent has config options only. For clients of version 1 the option of category `mode` is shown
-//! as the session's modes, too, and both are kept in step: Session config options, "Relationship to
-//! Session Modes".
+//! An agent has config options only. For clients of version 1, the option of category `mode` is also sent as the
+//! session's modes, and both are kept in sync: Session config options, "Relationship to Session Modes".
 
 use acp_wire::v1::{
     SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -11,8 +10,7 @@ use acp_wire::v1::{
 
 use crate::error::{Error, Result};
 
-/// The first option of category `mode` that is a choice: where several share a category, the first
-/// counts.
+/// Returns the first select option of category `mode`. If several options share a category, the first counts.
 fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
     options.iter().find(|option| {
         option.category == Some(SessionConfigOptionCategory::Mode)
@@ -20,7 +18,7 @@ fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> 
     })
 }
 
-/// The id of the option of a category: where several share it, of the first.
+/// Returns the id of the first option of a category.
 pub(crate) fn option_id_of_category(
     options: &[SessionConfigOption],
     category: &SessionConfigOptionCategory,
@@ -32,7 +30,7 @@ pub(crate) fn option_id_of_category(
     option.map(|option| option.id.clone())
 }
 
-/// The modes that the options make.
+/// Returns the modes that the options define.
 pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState> {
     let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
         return None;
@@ -51,7 +49,7 @@ pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState>
     Some(SessionModeState::new(select.current_value.as_str(), modes))
 }
 
-/// The current mode.
+/// Returns the current mode.
 pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionModeId> {
     match &mode_option(options)?.kind {
         SessionConfigKind::Select(select) => Some(select.current_value.as_str().into()),
@@ -59,7 +57,7 @@ pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionMod
     }
 }
 
-/// Whether an option can be set to a value.
+/// Checks that an option can be set to a value.
 pub(crate) fn check(
     options: &[SessionConfigOption],
     id: &SessionConfigId,
@@ -85,7 +83,7 @@ pub(crate) fn check(
     }
 }
 
-/// The options that a client understands.
+/// Returns the options that a client supports.
 pub(crate) fn options_for_client(
     options: Vec<SessionConfigOption>,
     booleans: bool,

@@ -1,7 +1,7 @@
-//! Terminals of the agent's own, shown by the client.
+//! Display terminals: run by the agent, shown by the client.
 //!
-//! A part of version 2. Clients of version 1 are known to show them through `_meta` of the tool call
-//! that has the terminal, if they say so in their capabilities' `_meta`.
+//! They are part of version 2. Some clients of version 1 show them through `_meta` of the tool call that contains the
+//! terminal, and say so in `_meta` of their capabilities.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,23 +18,24 @@ use crate::error::Result;
 use crate::update::{ToolCallPatch, Update};
 use crate::utf8::Utf8Pieces;
 
-/// A terminal of the agent's own, which the client shows. What runs in it is the agent's business.
+/// A terminal that the agent runs and the client shows.
 #[derive(Debug)]
 pub struct DisplayTerminal {
     session: Session,
     id: TerminalId,
     tool_call: ToolCallId,
-    /// Version 1 takes text only.
+    /// Version 1 accepts text only.
     utf8_pieces: Utf8Pieces,
 }
 
 impl Session {
-    /// Shows a terminal of the agent's own: what runs in it, and where (an absolute path). It appears in
-    /// a tool call when [`as_content`](DisplayTerminal::as_content) is made part of its content.
+    /// Shows a display terminal with this command and working directory (an absolute path). It appears in a tool call
+    /// once [`as_content`](DisplayTerminal::as_content) is part of the call's content.
     ///
     /// # Errors
-    /// The client shows none ([`ClientInfo::supports_display_terminals`](super::ClientInfo::supports_display_terminals)), or
-    /// the connection has ended.
+    /// The client does not show display terminals
+    /// ([`ClientInfo::supports_display_terminals`](super::ClientInfo::supports_display_terminals)), or the connection
+    /// has ended.
     pub async fn display_terminal(
         &self,
         tool_call: impl Into<ToolCallId>,
@@ -62,20 +63,20 @@ impl Session {
 }
 
 impl DisplayTerminal {
-    /// Its id, which is no other terminal's.
+    /// Returns the terminal's id, which is unique.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
     }
 
-    /// It, as content of its tool call.
+    /// Returns the terminal as content of its tool call.
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
-    /// Shows what was printed. The bytes may end within a character; for clients of
-    /// version 1, which take text, they are read as UTF-8.
+    /// Shows output. The bytes may end within a character. For clients of version 1, which accept text, they are
+    /// decoded as UTF-8.
     ///
     /// # Errors
     /// The connection has ended.
@@ -95,7 +96,7 @@ impl DisplayTerminal {
         self.session.record_and_send(chunk, told).await
     }
 
-    /// Shows how the command ended. What is shown stays.
+    /// Shows the exit status of the command. The output stays visible.
     ///
     /// # Errors
     /// The connection has ended.
@@ -110,8 +111,8 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Tells it in version 2's words, or in what clients of version 1 are known to read. What is recorded is
-    /// in those of version 2 either way: those of version 1 are an agreement of a few.
+    /// Sends the update as in version 2, or in `_meta` as some clients of version 1 support it. The recorder always
+    /// gets the form of version 2, because `_meta` is only an agreement between a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.update(update).await;
@@ -129,5 +130,5 @@ impl DisplayTerminal {
     }
 }
 
-/// What makes the ids of one opening of a session differ from those of any other.
+/// The part of an id that makes the ids of one opening of a session unique.
 pub(crate) type OpeningId = Arc<str>;

@@ -1,4 +1,4 @@
-//! Agents whose type is not known until the program runs.
+//! Agents whose type is not known at compile time.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// An agent behind a pointer. [`Agent`] has methods that `dyn` does not allow; every agent is one of these, too, and one
-/// value may serve several connections.
+/// An agent as a trait object. [`Agent`] has methods that `dyn` does not allow; every agent also implements this
+/// trait, and one value may serve several connections.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::transport::Transport;
 /// # }
 /// ```
 pub trait DynAgent: Send + Sync + 'static {
-    /// As [`start`](super::start): a connection to a client, and what moves it.
+    /// Starts a connection to a client, like [`start`](super::start). Returns the connection and its driver.
     fn start(self: Arc<Self>, transport: Transport, options: Options) -> (Connection, Driver);
 }
 
@@ -33,7 +33,7 @@ impl<A: Agent> DynAgent for A {
 }
 
 impl dyn DynAgent {
-    /// As [`serve`](super::serve): serves a client until it closes its side.
+    /// Serves a client until it closes its side, like [`serve`](super::serve).
     ///
     /// # Errors
     /// Reading or writing fails.

@@ -1,4 +1,4 @@
-//! Elicitation: asking the person for input, by a form or on a web page.
+//! Elicitation: requesting input from the user, by a form or on a web page.
 
 use acp_wire::v1::{
     CompleteElicitationNotification, CreateElicitationRequest, ElicitationAction, ElicitationId,
@@ -10,7 +10,7 @@ use super::session::Session;
 use super::turn::Turn;
 use crate::error::Result;
 
-/// Whether the client shows elicitations of this mode.
+/// Checks that the client supports this mode of elicitation.
 pub(crate) fn check(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
     let offered = client.capabilities().elicitation.as_ref();
     match mode {
@@ -25,12 +25,12 @@ pub(crate) fn check(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
 }
 
 impl Turn {
-    /// Asks the person for input (`elicitation/create`), maybe for a tool call. A turn that is cancelled
-    /// meanwhile gives [`ElicitationAction::Cancel`] at once.
+    /// Requests input from the user (`elicitation/create`), optionally for a tool call. If the turn is cancelled
+    /// meanwhile, returns [`ElicitationAction::Cancel`] at once.
     ///
     /// # Errors
-    /// The client does not offer this mode ([`Error::NotOffered`](crate::Error::NotOffered)), its
-    /// error, or the end of the connection.
+    /// The client does not support this mode ([`Error::Unsupported`](crate::Error::Unsupported)), the client returned
+    /// an error, or the connection has ended.
     pub async fn elicit(
         &self,
         message: impl Into<String>,
@@ -52,7 +52,7 @@ impl Turn {
 }
 
 impl Session {
-    /// Tells that what was asked on a web page has been done there (`elicitation/complete`).
+    /// Reports that the user has completed an elicitation on a web page (`elicitation/complete`).
     ///
     /// # Errors
     /// The connection has ended.

@@ -1,4 +1,4 @@
-//! Which version is spoken, and what each side can do: the specification's page Initialization.
+//! Negotiation of the version and the capabilities: the specification's page Initialization.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::capabilities::{library_implementation, offered_capabilities};
 use crate::dialect;
 use crate::object::{object, to_raw_value};
 
-/// What is known of a client.
+/// What the agent knows about its client.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,
@@ -26,7 +26,7 @@ pub struct ClientInfo {
 }
 
 impl Default for ClientInfo {
-    /// One of which nothing is known.
+    /// Returns a client about which nothing is known.
     fn default() -> Self {
         Self {
             version: ProtocolVersion::V1,
@@ -37,7 +37,7 @@ impl Default for ClientInfo {
 }
 
 impl ClientInfo {
-    /// The version of the protocol that is spoken.
+    /// Returns the negotiated protocol version.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.version
@@ -47,20 +47,20 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// What it can do, in the words of version 1 whichever it speaks.
+    /// Returns the client's capabilities, in the form of version 1 for either version.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
     }
 
-    /// Who it is, if it said.
+    /// Returns the client's name and version, if it sent them.
     #[must_use]
     pub fn info(&self) -> Option<&Implementation> {
         self.info.as_ref()
     }
 
-    /// Whether it shows terminals that the agent runs by itself: a part of version 2, and in version 1
-    /// something that clients tell in `_meta`.
+    /// Returns `true` if the client shows display terminals. They are part of version 2; clients of version 1 may
+    /// announce support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
@@ -82,7 +82,7 @@ impl ClientInfo {
     }
 }
 
-/// The answer to `initialize`, in the words of the version that will be spoken.
+/// The response to `initialize`, in the form of the negotiated version.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(crate) enum VersionedInitializeResponse {
@@ -90,8 +90,8 @@ pub(crate) enum VersionedInitializeResponse {
     V2(v2::InitializeResponse),
 }
 
-/// Reads `initialize`, and answers it: with the version that was asked for if it is spoken here, else
-/// with the latest that is.
+/// Reads `initialize` and builds the response: with the requested version if it is supported, and with the latest
+/// supported one otherwise.
 pub(crate) fn initialize<A: Agent>(
     agent: &A,
     latest: ProtocolVersion,
@@ -136,7 +136,7 @@ pub(crate) fn initialize<A: Agent>(
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// What it offers of extensions that the library knows.
+/// Returns the `_meta` of the response: the extensions that the library implements.
 fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     agent.steer_turn()?;
     let mut meta = Meta::new();
@@ -144,7 +144,7 @@ fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     Some(meta)
 }
 
-/// What the agent can do is what it gives: a method that is offered allows its capability.
+/// Returns the agent's capabilities, which follow from its methods: a method that it implements adds its capability.
 fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
     let is_offered = |method: &str| methods::is_offered(agent, method);
     let mut capabilities: AgentCapabilities = offered_capabilities(Sender::Client, is_offered);
@@ -157,7 +157,7 @@ fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
         .mcp_capabilities(agent.mcp_capabilities())
 }
 
-/// What the agent says of a client's own instructions: nothing where they are not built in.
+/// Returns the agent's support for system prompts: none if the feature is not enabled.
 pub(super) fn offered_system_prompt<A: Agent>(
     agent: &A,
 ) -> Option<SessionSystemPromptCapabilities> {
@@ -176,7 +176,7 @@ fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabili
     capabilities.read().unwrap_or_default()
 }
 
-/// The ways to authenticate that this client can take part in.
+/// Returns the auth methods that this client supports.
 fn auth_methods<A: Agent>(agent: &A, client: &ClientInfo) -> Vec<AuthMethod> {
     let methods = agent.authentication().map(Authentication::methods);
     let terminal = client.capabilities.auth.terminal;

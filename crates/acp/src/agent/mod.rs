@@ -1,8 +1,7 @@
-//! The agent's side: what answers prompts.
+//! The agent's side.
 //!
-//! Implement [`Agent`] and hand it to [`serve_stdio`] or [`serve`]. It opens sessions and runs turns. What is said,
-//! thought, planned and done in a [`Turn`] is reported through its methods, whichever version of the protocol the client
-//! speaks.
+//! Implement [`Agent`] and pass it to [`serve_stdio`] or [`serve`]. It opens sessions and runs turns. The methods of
+//! a [`Turn`] report messages, thoughts, plans and tool calls, whichever version of the protocol the client speaks.
 
 mod config;
 mod display_terminal;
@@ -40,7 +39,7 @@ pub use methods::{
     AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
     ResumeSession,
 };
-// Nobody else can name these then, and so nobody can offer them.
+// These are private without the feature, so that no agent can implement them.
 #[cfg(not(feature = "unstable-v2"))]
 use methods::CancelWork;
 #[cfg(not(feature = "unstable"))]
@@ -70,24 +69,23 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 
-/// An agent. [`new_session`](Self::new_session) and [`prompt`](Self::prompt) are all it must have.
+/// An agent. Only [`new_session`](Self::new_session) and [`prompt`](Self::prompt) are required.
 ///
-/// What an agent can do (`agentCapabilities`) is taken from what it gives here, so the two cannot
-/// disagree: clients are told of `session/load` exactly when [`load_session`](Self::load_session)
-/// gives something.
+/// The capabilities (`agentCapabilities`) follow from the methods of this trait, so the two cannot disagree: clients
+/// are offered `session/load` exactly when [`load_session`](Self::load_session) returns a handler.
 pub trait Agent: Send + Sync + 'static {
-    /// The agent's own data for one open session. It is made when the session is opened, handed to every call about the
-    /// session, and dropped when the session is closed or the connection ends. `()` if there is none.
+    /// The agent's own data for one open session. It is created when the session is opened, passed to every call
+    /// about the session, and dropped when the session is closed or the connection ends. `()` if there is none.
     type State: Send + Sync + 'static;
 
-    /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths of `setup` have
-    /// been checked to be absolute, and its MCP servers to be of a kind that is offered. The client does not know the
-    /// session's id yet, so send updates from [`session_opened`](Self::session_opened) instead.
+    /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths in `setup` are absolute,
+    /// and its MCP servers use transports that the agent supports. The client does not know the session's id yet, so
+    /// send updates from [`session_opened`](Self::session_opened) instead.
     ///
     /// # Errors
-    /// There will be no session; the error is the answer. With
-    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED) the client is to
-    /// authenticate first.
+    /// The session is not opened, and the error is sent as the response. With
+    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED), the client has to authenticate
+    /// first.
     fn new_session(
         &self,
         session: &Session,
@@ -96,9 +94,9 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Runs a turn: the specification's page Prompt Turn.
     ///
-    /// When the client cancels, the future is dropped and the turn ends as cancelled; an agent that
-    /// wants to end its turns itself calls [`Turn::take_cancellation`]. An error ends the turn with
-    /// an error answer, after a cancellation as cancelled.
+    /// When the client cancels, the future is dropped and the turn ends as cancelled. An agent that wants to end
+    /// cancelled turns itself calls [`Turn::take_cancellation`]. An error becomes the response, or ends a cancelled
+    /// turn as cancelled.
     fn prompt(
         &self,
         state: &Self::State,
@@ -106,48 +104,47 @@ pub trait Agent: Send + Sync + 'static {
         prompt: Prompt,
     ) -> impl Future<Output = Result<StopReason>> + Send;
 
-    /// Who the agent is (`agentInfo`).
+    /// Returns the agent's name and version (`agentInfo`).
     fn info(&self) -> Option<Implementation> {
         None
     }
 
-    /// Which content it takes in prompts, beside text and resource links. Prompts with other content
-    /// are refused before they reach [`prompt`](Self::prompt).
+    /// Returns the content that the agent accepts in prompts, besides text and resource links. Prompts with other
+    /// content are rejected before they reach [`prompt`](Self::prompt).
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
     }
 
-    /// Which MCP servers it connects to, beside those on stdio.
+    /// Returns which MCP transports the agent supports, besides stdio.
     fn mcp_capabilities(&self) -> McpCapabilities {
         McpCapabilities::new()
     }
 
-    /// Whether it connects to MCP servers on stdio. Every agent of version 1 is taken to; one of version 2
-    /// says so.
+    /// Returns `true` if the agent connects to MCP servers on stdio. In version 1 every agent does; in version 2 this
+    /// is a capability.
     fn mcp_stdio(&self) -> bool {
         true
     }
 
-    /// Whether it takes further roots for a session (`additionalDirectories`).
+    /// Returns `true` if the agent supports further roots for a session (`additionalDirectories`).
     fn additional_directories(&self) -> bool {
         false
     }
 
-    /// Whether it takes a client's own instructions for a session (`systemPrompt`, unstable), and whether they may replace
-    /// its own. Those that it cannot apply are refused before they reach it; the others are in
+    /// Returns the agent's support for a client's own instructions (`systemPrompt`, unstable), including whether they
+    /// may replace its own. Instructions that it cannot apply are rejected before they reach it; the others are in
     /// [`SessionSetup::system_prompt`].
     #[cfg(feature = "unstable")]
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         None
     }
 
-    /// The id for a new session: Session setup, "Session ID". A random one by default, which nobody can
-    /// guess.
+    /// Returns the id for a new session: Session setup, "Session ID". By default it is random and cannot be guessed.
     fn new_session_id(&self) -> SessionId {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// A session has been opened, and the client knows it: the place to announce slash commands.
+    /// Called when a session is open and the client knows its id. Announce slash commands here.
     fn session_opened(
         &self,
         state: &Self::State,
@@ -157,14 +154,14 @@ pub trait Agent: Send + Sync + 'static {
         async {}
     }
 
-    /// Sets a config option, and gives all of them as they are then: one may change others. The
-    /// option and the value have been checked against those the session has.
+    /// Sets a config option and returns all options, since one may change others. The option and the value were
+    /// checked against the session's options.
     ///
-    /// The option of category `mode` is the session's mode: clients that know only modes see it as
-    /// such, and set it by `session/set_mode`.
+    /// The option of category `mode` is the session's mode: clients that support only modes see it as such and set it
+    /// with `session/set_mode`.
     ///
     /// # Errors
-    /// It cannot be set, and is as it was; the error is the answer.
+    /// The option cannot be set and is unchanged. The error is sent as the response.
     fn set_config_option(
         &self,
         state: &Self::State,
@@ -177,93 +174,93 @@ pub trait Agent: Send + Sync + 'static {
         async { Err(error) }
     }
 
-    /// `session/load`.
+    /// Returns the handler of `session/load`.
     fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/resume`.
+    /// Returns the handler of `session/resume`.
     fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/fork`, unstable.
+    /// Returns the handler of `session/fork`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `tool_call/cancel` and `terminal/cancel`, of version 2.
+    /// Returns the handler of `tool_call/cancel` and `terminal/cancel`, version 2.
     #[cfg_attr(not(feature = "unstable-v2"), doc(hidden))]
     fn cancel_work(&self) -> Option<&impl CancelWork<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/list`.
+    /// Returns the handler of `session/list`.
     fn list_sessions(&self) -> Option<&impl ListSessions> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/close`.
+    /// Returns the handler of `session/close`.
     fn close_session(&self) -> Option<&impl CloseSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/delete`.
+    /// Returns the handler of `session/delete`.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/set_title`, unstable.
+    /// Returns the handler of `session/set_title`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/archive` and `session/unarchive`, unstable.
+    /// Returns the handler of `session/archive` and `session/unarchive`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `session/status`, unstable.
+    /// Returns the handler of `session/status`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn session_status(&self) -> Option<&impl CheckSessionStatus> {
         None::<&UnsupportedMethod>
     }
 
-    /// `auth/status`, unstable.
+    /// Returns the handler of `auth/status`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
         None::<&UnsupportedMethod>
     }
 
-    /// `providers/list`, `providers/set` and `providers/disable`, unstable.
+    /// Returns the handler of `providers/list`, `providers/set` and `providers/disable`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn providers(&self) -> Option<&impl Providers> {
         None::<&UnsupportedMethod>
     }
 
-    /// `_session/steering`, an extension.
+    /// Returns the handler of `_session/steering`, an extension.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
     fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Stores each update before it is sent.
+    /// Returns the recorder, which stores each update before it is sent.
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// `authenticate` and `logout`.
+    /// Returns the handler of `authenticate` and `logout`.
     fn authentication(&self) -> Option<&impl Authentication> {
         None::<&UnsupportedMethod>
     }
 
-    /// A request of an extension: [`ExtensionRequest`]. One may come before `initialize`.
+    /// Handles a request of an extension: [`ExtensionRequest`]. It may arrive before `initialize`.
     ///
     /// # Errors
-    /// The error is the answer; -32601 where the method is not known.
+    /// The error is sent as the response: -32601 if the method is unknown.
     fn extension_request(
         &self,
         client: &Connection,
@@ -273,7 +270,7 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// A notification of an extension. The next message is looked at when this returns.
+    /// Handles a notification of an extension. The next message is handled when this returns.
     fn extension_notification(
         &self,
         client: &Connection,

@@ -1,4 +1,4 @@
-//! Sessions that are being opened: new, old or copied ones.
+//! Opening of sessions: new ones, existing ones and forks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,16 +21,16 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
 
-/// How an old session is opened.
+/// How an existing session is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMethod {
-    /// Replayed (`session/load`; in version 2 `replayFrom` the start).
+    /// With a replay (`session/load`; in version 2 `replayFrom` the start).
     Load,
-    /// Not replayed.
+    /// Without a replay.
     Resume,
 }
 
-/// The answer to what opened a session, in the words of the version that is spoken.
+/// The response to a request that opened a session, in the form of the negotiated version.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum OpenSessionResponse {
@@ -38,21 +38,21 @@ enum OpenSessionResponse {
     V2(v2::AgentResponse),
 }
 
-/// A session that is being opened. Unless that succeeds, things are as they were before.
+/// A session that is being opened. If that fails, the previous state is restored.
 pub(crate) struct AgentSessionOpening<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
-    /// The session of this id that was open already.
+    /// The session with this id that was open before.
     previous: Option<AgentSessionEntry<A>>,
     succeeded: bool,
 }
 
 impl<A: Agent> AgentSessionOpening<A> {
-    /// Keeps what the agent has of the session, and gives the rest.
+    /// Stores the agent's state of the session and returns the rest.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
         let mut sessions = self.side.sessions();
-        // It may have been closed meanwhile, or opened once more.
+        // The session may have been closed meanwhile, or opened again.
         if let Some(entry) = sessions.get_mut(self.session.id())
             && entry.session.ptr_eq(&self.session)
         {
@@ -76,9 +76,9 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     fn drop(&mut self) {
         match (self.succeeded, self.previous.take()) {
             (true, None) => {}
-            // Its client can no longer cancel what runs in it.
+            // The client can no longer cancel what runs in it.
             (true, Some(before)) => before.session.cancel(),
-            // What is dropped of the agent's is dropped when the lock is free.
+            // Drop the agent's state after the lock is released.
             (false, None) => {
                 let failed = self.side.sessions().remove(self.session.id());
                 drop(failed);
@@ -92,7 +92,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     }
 }
 
-/// How a session was opened, for the answer.
+/// How a session was opened, for the response.
 #[derive(Clone, Copy)]
 enum SessionOrigin {
     New,
@@ -101,12 +101,12 @@ enum SessionOrigin {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// `session/new`.
+    /// Handles `session/new`.
     pub(crate) async fn new_session(self: Arc<Self>, setup: SessionSetup, responder: Responder) {
         let id = self.agent.new_session_id();
         match self.open(id, &setup, responder.connection()) {
             Ok(opening) => {
-                // A prompt that comes too early waits.
+                // A prompt that arrives early waits.
                 let mine = opening.session.lock_turn().await;
                 let opened = self.agent.new_session(&opening.session, setup).await;
                 let opened = opened.map(|opened| opening.store_state(opened));
@@ -118,7 +118,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// `session/load`, `session/resume`.
+    /// Handles `session/load` and `session/resume`.
     pub(crate) async fn reopen(
         self: Arc<Self>,
         id: SessionId,
@@ -143,11 +143,11 @@ impl<A: Agent> AgentSide<A> {
         let session = &opening.session;
         let recorded = session.recording().is_some();
         if let (true, Some(before)) = (recorded, &opening.previous) {
-            // What is replayed must be all that was shown.
+            // The replay must contain all that was shown.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
-        // A prompt that comes too early waits for the end of the past, and for the agent's state.
+        // A prompt that arrives early waits for the end of the replay, and for the agent's state.
         let mine = session.lock_turn().await;
         let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
             (OpenCall::Load { muted }, Some(load), _) => {
@@ -167,7 +167,7 @@ impl<A: Agent> AgentSide<A> {
         drop(mine);
         if let (Ok(_), Some(before), true) = (&opened, &opening.previous, session.client().is_v2())
         {
-            // The state that is told is that of the session, whoever opened it: nothing runs in it.
+            // The reported state is that of the new opening: nothing runs in it.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
@@ -175,8 +175,8 @@ impl<A: Agent> AgentSide<A> {
             .await;
     }
 
-    /// `session/resume` of a session that is open, with an agent of version 2 that cannot open old ones: it
-    /// stays as it is, and what runs in it goes on.
+    /// Handles `session/resume` of a session that is open, with an agent of version 2 that cannot open existing ones.
+    /// The session is unchanged, and its turns continue.
     async fn resume_open_session(
         &self,
         id: &SessionId,
@@ -196,7 +196,7 @@ impl<A: Agent> AgentSide<A> {
         self.agent.session_opened(&state, session).await;
     }
 
-    /// `session/fork`.
+    /// Handles `session/fork`.
     pub(crate) async fn fork(
         self: Arc<Self>,
         id: SessionId,
@@ -221,8 +221,8 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// By which of the agent's ways an old session is opened. In version 1 the client asks for one that
-    /// was offered; in version 2 every agent resumes, as well as it can.
+    /// Chooses the handler that opens an existing session. In version 1, the client may only use a supported method;
+    /// in version 2, every agent resumes as well as it can.
     fn choose_open_call(&self, id: &SessionId, way: OpenMethod, method: &str) -> Result<OpenCall> {
         let v2 = self.client()?.is_v2();
         let (load, resume) = (
@@ -235,7 +235,7 @@ impl<A: Agent> AgentSide<A> {
                 return Err(Error::invalid_params("this agent cannot replay sessions"));
             }
             OpenMethod::Resume if resume => OpenCall::Resume,
-            // Replayed to nobody.
+            // The replay is discarded.
             OpenMethod::Resume if v2 && load => OpenCall::Load { muted: true },
             OpenMethod::Resume if v2 => {
                 self.session(id)?;
@@ -245,7 +245,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Makes a session known, so that whatever arrives next finds it.
+    /// Registers a session, so that messages that arrive next find it.
     fn open(
         self: &Arc<Self>,
         id: SessionId,
@@ -289,7 +289,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Whether a session can be opened with this.
+    /// Checks that a session can be opened with this setup.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
         setup
             .check_paths_absolute()
@@ -306,7 +306,7 @@ impl<A: Agent> AgentSide<A> {
         self.check_servers(&setup.mcp_servers)
     }
 
-    /// A client that asks for what was not offered is told so, instead of left to wonder.
+    /// Checks the MCP servers. A client that uses an unsupported transport gets an error.
     fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
         let offered = self.agent.mcp_capabilities();
         let stdio = self.agent.mcp_stdio() || !self.client()?.is_v2();
@@ -322,7 +322,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Answers what opened a session, then tells the agent that the client knows it.
+    /// Responds to the request that opened a session, then tells the agent that the client knows it.
     async fn finish_opening(
         &self,
         opening: AgentSessionOpening<A>,
@@ -346,7 +346,7 @@ impl<A: Agent> AgentSide<A> {
                 }
             }
             Err(error) => {
-                // First, so that whoever has seen the answer finds things as they are.
+                // First, so that a client that has the response finds the session open.
                 drop(opening);
                 responder.answer(Err::<(), _>(error)).await;
             }
@@ -367,7 +367,7 @@ impl<A: Agent> AgentSide<A> {
         session.replace_config_options(config_options.clone());
         if session.client().is_v2() {
             if let SessionOrigin::Existing(_) = how {
-                // Whoever resumes must be told what the agent does.
+                // A client that resumes needs the agent's current state.
                 session
                     .state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
                     .await?;
@@ -400,7 +400,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// How the agent is told to open an old session.
+/// The call that opens an existing session.
 enum OpenCall {
     Load { muted: bool },
     Resume,
@@ -429,7 +429,7 @@ fn open_session_response_v2(
 }
 
 impl Session {
-    /// What is sent from here on is sent to nobody, or again to the client.
+    /// Sets whether updates are discarded or sent to the client.
     fn set_muted(&self, muted: bool) {
         self.muted().store(muted, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! `session/request_permission`: asking the person before something is done.
+//! `session/request_permission`: requests permission from the user before an action.
 
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -12,20 +12,20 @@ use crate::connection::RequestOptions;
 use crate::error::Result;
 use crate::update;
 
-/// What the person said to [`Turn::ask`].
+/// The user's answer to [`Turn::ask`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "what was not allowed must not be done"]
 pub enum PermissionAnswer {
-    /// Do it.
+    /// The action is allowed.
     Allowed,
-    /// Do not do it, and go on.
+    /// The action is rejected. Continue without it.
     Rejected,
-    /// Nobody answers: the turn is cancelled, or there is nobody to ask. End the turn.
+    /// There is no answer: the turn was cancelled, or no user is there. End the turn.
     Cancelled,
 }
 
 impl PermissionAnswer {
-    /// Whether the person allows it.
+    /// Returns `true` if the user allowed the action.
     #[must_use]
     pub fn is_allowed(self) -> bool {
         self == Self::Allowed
@@ -33,17 +33,17 @@ impl PermissionAnswer {
 }
 
 impl Turn {
-    /// Asks the person to allow this tool call once: Tool calls, "Requesting Permission". They see only what has been
-    /// reported of it, so report everything it will do before you ask.
+    /// Asks the user to allow this tool call once: Tool calls, "Requesting Permission". The user sees only what was
+    /// reported of the call, so report everything it will do before you ask.
     ///
-    /// [`request_permission`](Self::request_permission) offers other answers, such as "always".
+    /// [`request_permission`](Self::request_permission) offers other options, such as "always".
     ///
     /// # Errors
-    /// The client's error, or the end of the connection.
+    /// The client returned an error, or the connection has ended.
     pub async fn ask(&self, call: &ToolCallHandle) -> Result<PermissionAnswer> {
         const ALLOW: PermissionOptionKind = PermissionOptionKind::AllowOnce;
         const REJECT: PermissionOptionKind = PermissionOptionKind::RejectOnce;
-        // The id of each is its kind: there are clients that take any other id for a no.
+        // The id of each option is its kind: some clients treat any other id as a rejection.
         let options = [("Allow", ALLOW), ("Reject", REJECT)]
             .map(|(name, kind)| PermissionOption::new(kind.to_string(), name, kind))
             .to_vec();
@@ -54,17 +54,17 @@ impl Turn {
             {
                 PermissionAnswer::Allowed
             }
-            // What was not offered allows nothing.
+            // An option that was not offered allows nothing.
             RequestPermissionOutcome::Selected(_) => PermissionAnswer::Rejected,
             _ => PermissionAnswer::Cancelled,
         })
     }
 
-    /// Asks for permission: tool calls, "Requesting Permission". A turn that is cancelled meanwhile
-    /// gives [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client answers.
+    /// Sends a permission request: Tool calls, "Requesting Permission". If the turn is cancelled meanwhile, returns
+    /// [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client responds.
     ///
     /// # Errors
-    /// The client's error, or the end of the connection.
+    /// The client returned an error, or the connection has ended.
     pub async fn request_permission(
         &self,
         tool_call: ToolCallUpdate,
@@ -82,8 +82,8 @@ impl Turn {
             self.wait_for_person(conn.request(&request)).await?
         } else {
             let request = RequestPermissionRequest::new(session, tool_call, options);
-            // The client answers an open request by itself when it cancels the turn, so the request is
-            // not cancelled on top of that.
+            // The client itself responds to a pending permission request when it cancels the turn, so it gets no
+            // cancellation of the request.
             let ask = RequestOptions {
                 cancel_on_drop: false,
                 ..RequestOptions::default()

@@ -1,4 +1,4 @@
-//! Turns: what is done with a prompt.
+//! Turns: the handling of a prompt.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::capabilities::missing_prompt_capability;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// A turn that its session knows of, until this is dropped.
+/// Registers a turn with its session until it is dropped.
 struct ActiveTurnGuard {
     session: Session,
     token: CancellationToken,
@@ -37,8 +37,8 @@ impl Drop for ActiveTurnGuard {
     }
 }
 
-/// An agent at work, of which the client of version 2 has been told. Dropped without an end, as by an
-/// agent that panics, it tells that the work has failed: nobody waits in vain.
+/// The running state as reported to a client of version 2. If it is dropped without an end, as when an agent panics,
+/// it reports that the work has failed, so that the client does not wait forever.
 struct WorkReport {
     session: Session,
     ended: bool,
@@ -49,7 +49,7 @@ impl WorkReport {
         self.ended = true;
         self.session.end_message();
         self.session.set_working(false);
-        // The connection has ended if it fails.
+        // Fails only if the connection has ended.
         let _ = self.session.state_update(v2::StateUpdate::Idle(idle)).await;
     }
 }
@@ -70,8 +70,8 @@ impl Drop for WorkReport {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Begins a turn. Runs on the reader: a cancel that follows finds the turn, and prompts are worked on in
-    /// the order in which they came.
+    /// Starts a turn. This runs on the reader, so that a later cancel finds the turn, and prompts run in the order in
+    /// which they arrive.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         session: &SessionId,
@@ -112,7 +112,7 @@ impl<A: Agent> AgentSide<A> {
         });
     }
 
-    /// The answer ends the turn.
+    /// Runs a turn in version 1. The response ends the turn.
     async fn prompt_v1(
         &self,
         turn: Turn,
@@ -133,7 +133,7 @@ impl<A: Agent> AgentSide<A> {
             drop(session.record_prompt(&id, &prompt.content).await?);
             self.run_turn(turn, prompt).await
         };
-        // The turn is cancelled then, and comes to its end.
+        // The turn is then cancelled and ends.
         let cancelled_by_request = async {
             request_cancelled.cancelled().await;
             running.token.cancel();
@@ -153,8 +153,8 @@ impl<A: Agent> AgentSide<A> {
         responder.answer(result).await;
     }
 
-    /// The answer says that the prompt has become part of the conversation: not before the work on the
-    /// one before has ended. What comes of it, and that it has ended, is told by updates.
+    /// Runs a turn in version 2. The response says that the prompt is now part of the conversation. It is sent once
+    /// the previous turn has ended. Updates report the results and the end of the turn.
     async fn prompt_v2(
         &self,
         turn: Turn,
@@ -184,14 +184,14 @@ impl<A: Agent> AgentSide<A> {
         };
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(prompt.content.clone());
-        // What is answered to be part of the conversation is kept.
+        // A prompt that is reported as part of the conversation must be recorded first.
         let in_order = match session.record_prompt(&id, &prompt.content).await {
             Ok(in_order) => in_order,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
         session.set_working(true);
-        // The connection has ended if one of these fails; the work is dropped with it.
+        // Fails only if the connection has ended; the turn is dropped with it.
         let _ = session.send_user_message(message).await;
         drop(in_order);
         let _ = session
@@ -212,19 +212,19 @@ impl<A: Agent> AgentSide<A> {
         working.end(idle).await;
     }
 
-    /// Has the agent work on a prompt.
+    /// Runs the agent on a prompt.
     async fn run_turn(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.session().end_message();
         let state = turn.session().require_state::<A>()?;
         let watch = turn.clone();
-        // Until then messages for the turn can be taken.
+        // Until this is dropped, steering messages can be accepted.
         let _prompting = turn.session().begin_prompt(turn.token().clone());
         tokio::select! {
             biased;
             result = self.agent.prompt(&state, turn, prompt) => match result {
                 _ if watch.is_cancelled() => Ok(StopReason::Cancelled),
                 Err(Error::Cancelled) => Ok(StopReason::Cancelled),
-                // What the agent could ask for and got no answer to, because the client cancelled it.
+                // The client cancelled a request of the agent, and the agent passed the error on.
                 Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
                     Ok(StopReason::Cancelled)
                 }
@@ -234,7 +234,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Whether the agent takes this content.
+    /// Checks that the agent accepts this content.
     pub(super) fn check_content(&self, prompt: &[ContentBlock]) -> Result<()> {
         match missing_prompt_capability(&self.agent.prompt_capabilities(), prompt) {
             Some(missing) => Err(Error::invalid_params(format!(

@@ -1,4 +1,4 @@
-//! What is recorded of a session, and when: before the client is told, in the order in which it is told.
+//! Recording of sessions: each update is recorded before it is sent, in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,36 +14,34 @@ use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
-/// Keeps the past of sessions: what a client has been shown is recorded before it was sent, whichever way
-/// the agent sent it. With [`LoadSession`](super::LoadSession) nothing that was shown is lost, though the agent be killed.
+/// Stores the history of sessions. Everything that a client is sent is recorded first, whichever way the agent sends
+/// it. With [`LoadSession`](super::LoadSession), nothing that was shown is lost, even if the agent is killed.
 ///
-/// An agent that has one sends nothing of a session's past that could not be recorded: the call that was to
-/// send it fails with [`Error::RecordFailed`]. The order in which a session's updates
-/// are recorded is the order in which they are sent. So whoever records slowly sends slowly, and a `record`
-/// that itself sends in this session waits for ever.
+/// An agent that has a recorder sends nothing of a session's history that could not be recorded: the sending call
+/// fails with [`Error::RecordFailed`]. Updates of a session are sent in the order in which they are recorded. So a
+/// slow recorder slows down sending, and a `record` that itself sends in this session never returns.
 ///
-/// Not recorded are what [`LoadSession::load`](super::LoadSession::load) sends, which is the past itself, and how the session
-/// stands: its config options, mode and commands, and what the agent does just now. That is told anew
-/// whenever the session is opened.
+/// Not recorded are the updates that [`LoadSession::load`](super::LoadSession::load) sends, which are the history
+/// itself, and the current state of the session: its config options, mode and commands, and whether the agent is
+/// working. The state is sent again whenever the session is opened.
 ///
-/// A turn that runs in a session is cancelled, and its end waited for, before the session is opened once
-/// more: what is replayed then has all of it.
+/// Before a session is opened again, its running turn is cancelled and has ended, so the replay contains all of it.
 ///
 /// `S` is the agent's [`State`](super::Agent::State).
 pub trait Recorder<S = ()>: Send + Sync {
-    /// Keeps an update that is going to be sent. When this returns, it must be where it will not be lost.
+    /// Stores an update that is about to be sent. When this returns, the update must be durable.
     ///
-    /// It is the same whichever version the client speaks. To keep it, write it as
-    /// [`into_v1`](Update::into_v1) gives it, or [`into_v2`](Update::into_v2) where version 1 has no words for it.
-    /// The messages have their ids, so that a client of version 2 that is shown them once more replaces what it
-    /// has. What the person says is recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`,
+    /// The update is the same whichever version the client speaks. To store it, write it as
+    /// [`into_v1`](Update::into_v1) returns it, or as [`into_v2`](Update::into_v2) if version 1 cannot express it.
+    /// Messages have ids, so that a client of version 2 that gets them again replaces what it has. The user's
+    /// messages are recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`, one for each content
+    /// block.
     /// one for each content block.
     ///
-    /// An update that was recorded is not necessarily sent: the turn may be dropped in between, or the
-    /// connection end.
+    /// A recorded update is not always sent: the turn may be dropped in between, or the connection may end.
     ///
     /// # Errors
-    /// It cannot be kept. It is not sent then.
+    /// The update cannot be stored. It is then not sent.
     fn record(
         &self,
         state: &S,
@@ -60,7 +58,7 @@ impl<S: Sync> Recorder<S> for UnsupportedMethod {
 
 type RecordFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// The [`Recorder`] of an agent whose type nobody here knows.
+/// A [`Recorder`] as a trait object.
 pub(crate) trait DynRecorder: Send + Sync {
     fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a>;
 }
@@ -78,7 +76,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// How the sessions of this agent are recorded, if they are.
+    /// Returns how the sessions of this agent are recorded, if they are.
     pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
         Some(SessionRecording {
@@ -89,21 +87,21 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// That a session is recorded.
+/// The recording of a session.
 pub(crate) struct SessionRecording {
     recorder: Arc<dyn DynRecorder>,
-    /// Held from before an update is recorded until it is sent: with two senders in one session, both
-    /// orders are the same.
+    /// Held from before an update is recorded until it is sent, so that both orders are the same with several
+    /// senders.
     order_lock: Mutex<()>,
-    /// What is sent is the past, and recorded already.
+    /// Whether updates are a replay, which is recorded already.
     replaying: AtomicBool,
 }
 
-/// The right to be the next that is recorded and sent.
+/// The right to record and send next.
 pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
 impl SessionRecording {
-    /// How a subagent's session is recorded: by the same recorder, under its own id.
+    /// Returns the recording of a subagent's session: the same recorder, under its own id.
     pub(super) fn for_subagent(&self) -> Self {
         Self {
             recorder: Arc::clone(&self.recorder),
@@ -118,20 +116,20 @@ impl SessionRecording {
 }
 
 impl Session {
-    /// How it is recorded: not at all by most agents, and not while it is replayed.
+    /// Returns the recording, unless the session has none or is being replayed.
     pub(super) fn active_recording(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
     }
 
-    /// What is sent from here on is a replay, or is not any more.
+    /// Sets whether updates are a replay.
     pub(super) fn set_replaying(&self, replaying: bool) {
         if let Some(recording) = self.recording() {
             recording.replaying.store(replaying, Ordering::Release);
         }
     }
 
-    /// Records an update, if it is of what is recorded. To be called by whoever has the order.
+    /// Records an update that is part of the history. The caller must hold the order lock.
     pub(super) async fn record(&self, update: &Update) -> Result<()> {
         let Some(recording) = self.active_recording().filter(|_| is_history(update)) else {
             return Ok(());
@@ -139,15 +137,14 @@ impl Session {
         let recorded = recording.recorder.record(self, update).await;
         recorded.map_err(|error| Error::RecordFailed {
             reason: match error {
-                // Its code is of no use to anyone here.
+                // The code of the error means nothing to the caller.
                 Error::Rpc(error) => error.message,
                 error => error.to_string(),
             },
         })
     }
 
-    /// Records what the person says. Until what this gives is dropped nothing else of the session is
-    /// recorded or sent.
+    /// Records the user's message. Nothing else of the session is recorded or sent until the result is dropped.
     pub(super) async fn record_prompt(
         &self,
         id: &MessageId,
@@ -158,8 +155,8 @@ impl Session {
         Ok(in_order)
     }
 
-    /// Until what this gives is dropped nothing else of the session is recorded or sent. Nothing is in order in a session
-    /// that is not recorded.
+    /// Locks the order: nothing else of the session is recorded or sent until the result is dropped. A session that
+    /// is not recorded has no lock.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
         match self.active_recording() {
             Some(recording) => recording.lock_order().await,
@@ -167,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Records what the person says. To be called by whoever has the order.
+    /// Records the user's message. The caller must hold the order lock.
     pub(super) async fn record_user_message(
         &self,
         id: &MessageId,
@@ -181,8 +178,8 @@ impl Session {
     }
 }
 
-/// Whether an update is of the session's past. What else there is, is how the session stands: its options,
-/// modes and commands, and what the agent does just now. That is told anew whenever it is opened.
+/// Returns `true` if an update is part of the history. The others are the current state: options, mode, commands and
+/// whether the agent is working. They are sent again whenever the session is opened.
 fn is_history(update: &Update) -> bool {
     !matches!(
         update,

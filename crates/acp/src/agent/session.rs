@@ -1,4 +1,4 @@
-//! A session as an agent has it.
+//! A session on the agent's side.
 
 use std::any::Any;
 use std::sync::atomic::AtomicBool;
@@ -26,20 +26,20 @@ use crate::error::{Error, Result};
 use crate::lru_map::LruMap;
 use crate::session_setup::SessionSetup;
 
-/// What an opened session has. `S` is the agent's [`AgentSessionState`](super::Agent::AgentSessionState).
+/// A session that the agent has opened. `S` is the agent's [`State`](super::Agent::State).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OpenedSession<S = ()> {
-    /// What the agent has of it.
+    /// The agent's data for the session.
     pub state: S,
-    /// Its config options, the most important first. The one of category `mode` is its mode.
+    /// The config options, the most important first. The one of category `mode` is the session's mode.
     pub config_options: Vec<SessionConfigOption>,
-    /// Custom data for the answer.
+    /// Custom data for the response.
     pub meta: Option<Meta>,
 }
 
 impl OpenedSession {
-    /// Without config options, of an agent that has nothing of its sessions.
+    /// Creates a session without config options and without state.
     #[must_use]
     pub fn new() -> Self {
         Self::with_state(())
@@ -47,7 +47,7 @@ impl OpenedSession {
 }
 
 impl<S> OpenedSession<S> {
-    /// Without config options.
+    /// Creates a session with this state and without config options.
     #[must_use]
     pub fn with_state(state: S) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl<S> OpenedSession<S> {
         self
     }
 
-    /// Sets custom data for the answer.
+    /// Sets custom data for the response.
     #[must_use]
     pub fn meta(mut self, meta: Meta) -> Self {
         self.meta = Some(meta);
@@ -74,9 +74,9 @@ impl<S> OpenedSession<S> {
 
 /// A session. Cloning it is cheap; all clones are the same session.
 ///
-/// Its methods send updates. Each waits when the client reads slowly, and fails when the connection
-/// has ended. If the agent has a [`Recorder`](super::Recorder), each waits for that, too, and fails with
-/// [`Error::RecordFailed`] if it does.
+/// Its methods send updates. Each waits while the client reads slowly, and fails when the connection has ended. If
+/// the agent has a [`Recorder`](super::Recorder), each also waits for it, and fails with [`Error::RecordFailed`] if
+/// it fails.
 #[derive(Clone)]
 pub struct Session(Arc<SessionInner>);
 
@@ -86,48 +86,48 @@ struct SessionInner {
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
-    /// Makes the ids of this opening differ from those of any other.
+    /// Makes the ids of this opening unique.
     opening_id: OpeningId,
-    /// What is sent is sent to nobody.
+    /// Whether updates are discarded instead of sent.
     muted: AtomicBool,
-    /// Of an agent that has a recorder.
+    /// Set if the agent has a recorder.
     recording: Option<SessionRecording>,
     state: Mutex<AgentSessionState>,
-    /// What the agent has of it, an `A::AgentSessionState`, once it is open. Its owner is the agent's side.
+    /// The agent's `A::State`, set once the session is open. The agent's side owns it.
     agent_state: OnceLock<Weak<dyn Any + Send + Sync>>,
-    /// Turns of a session run one after the other.
+    /// Ensures that turns of a session run one after the other.
     turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// How many unfinished tool calls are known by their titles.
+/// The maximum number of unfinished tool calls whose titles are kept.
 const TITLES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The message that the next chunk is part of, unless it is another speaker's.
+    /// The message that the next chunk is part of, unless it has another speaker.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
-    /// How many tool calls were given an id.
+    /// How many tool calls were given an id by the library.
     tool_call_count: u64,
-    /// What the unfinished tool calls do, for people: permission requests of version 2 say it.
+    /// The titles of unfinished tool calls, for permission requests of version 2.
     titles: LruMap<String, TITLES>,
-    /// The plans, for clients that know one only.
+    /// The plans, for clients that support only one.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
-    /// How many answers of the person's are waited for in the turn that is being worked on.
+    /// How many questions to the user are pending in the current turn.
     pending_questions: usize,
-    /// Which turn that is, counted by the beginnings and ends of work: what an earlier one has asked is not
-    /// waited for any more.
+    /// Which turn that is, counted by the starts and ends of work. Questions of an earlier turn are no longer waited
+    /// for.
     work_epoch: u64,
-    /// A turn is being worked on, as far as clients of version 2 have been told.
+    /// Whether a turn is running, as last reported to clients of version 2.
     working: bool,
-    /// The turn in which the agent works on a prompt.
+    /// The token of the turn in which the agent works on a prompt.
     prompt_token: Option<CancellationToken>,
-    /// Of the turns that run or wait; cancelled by `session/cancel`.
+    /// The tokens of running and queued turns, cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
 }
 
-/// An agent that works on a prompt.
+/// Marks a session whose agent works on a prompt.
 pub(super) struct PromptGuard(Session);
 
 impl Drop for PromptGuard {
@@ -171,7 +171,7 @@ impl Session {
         }))
     }
 
-    /// A session that this one makes for a part of its work.
+    /// Creates the session of a subagent.
     pub(super) fn child(&self, id: SessionId) -> Self {
         Self(Arc::new(SessionInner {
             id,
@@ -192,27 +192,27 @@ impl Session {
         }))
     }
 
-    /// Learns where what the agent has of it is.
+    /// Sets the agent's state.
     pub(super) fn set_state<A: Agent>(&self, state: &Arc<A::State>) {
         let state: Arc<dyn Any + Send + Sync> = Arc::<A::State>::clone(state);
-        // It is opened once.
+        // Each session is opened once.
         let _ = self.0.agent_state.set(Arc::downgrade(&state));
     }
 
-    /// Whether the other one is this, and not merely one with the same id.
+    /// Returns `true` if both are the same session, not only sessions with the same id.
     pub(super) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What the agent has of it; `None` while it is being opened, and when it has been closed.
+    /// Returns the agent's state. `None` while the session is being opened and after it was closed.
     pub(super) fn state_of<A: Agent>(&self) -> Option<Arc<A::State>> {
         self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
 
-    /// What the agent has of it.
+    /// Returns the agent's state.
     ///
     /// # Errors
-    /// It is not open yet, or not any more.
+    /// The session is not open.
     pub(super) fn require_state<A: Agent>(&self) -> Result<Arc<A::State>> {
         self.state_of::<A>()
             .ok_or_else(|| Error::internal(format!("session not open: {}", self.id())))
@@ -222,32 +222,32 @@ impl Session {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its id: Session setup, "Session ID".
+    /// Returns the session's id: Session setup, "Session ID".
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }
 
-    /// Its working directory, an absolute path on this system or the client's: Session setup, "Working
+    /// Returns the working directory, an absolute path on this system or the client's: Session setup, "Working
     /// Directory".
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.0.cwd
     }
 
-    /// Its roots: the working directory, then the further ones (`additionalDirectories`). Absolute paths.
+    /// Returns the roots: the working directory, then the further ones (`additionalDirectories`). Absolute paths.
     #[must_use]
     pub fn roots(&self) -> &[String] {
         &self.0.roots
     }
 
-    /// The client.
+    /// Returns the client.
     #[must_use]
     pub fn client(&self) -> &ClientInfo {
         &self.0.client
     }
 
-    /// The connection, for messages this type has no method for.
+    /// Returns the connection, for messages this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.0.conn
@@ -265,8 +265,8 @@ impl Session {
         &self.0.opening_id
     }
 
-    /// Reports a piece of the agent's message (`agent_message_chunk`): Markdown text. Pieces that follow
-    /// each other make one message; a tool call, a thought or the end of the turn ends it.
+    /// Sends a chunk of the agent's message (`agent_message_chunk`): Markdown text. Consecutive chunks form one
+    /// message; a tool call, a thought or the end of the turn ends it.
     ///
     /// # Errors
     /// The connection has ended.
@@ -274,7 +274,7 @@ impl Session {
         self.text_chunk(AGENT, text.as_ref()).await
     }
 
-    /// Reports a piece of the agent's thoughts (`agent_thought_chunk`): Markdown text.
+    /// Sends a chunk of the agent's thoughts (`agent_thought_chunk`): Markdown text.
     ///
     /// # Errors
     /// The connection has ended.
@@ -282,7 +282,7 @@ impl Session {
         self.text_chunk(THOUGHT, text.as_ref()).await
     }
 
-    /// Reports a piece of the agent's message that is not text: an image, a link to a file. Content.
+    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. Content.
     ///
     /// # Errors
     /// The connection has ended.
@@ -291,8 +291,8 @@ impl Session {
             .await
     }
 
-    /// Replays a piece of what the person said (`user_message_chunk`): only when a session is loaded. What
-    /// the person says in a prompt is known to the client.
+    /// Replays a chunk of the user's message (`user_message_chunk`), only while a session is loaded. The client
+    /// already knows what the user sends in a prompt.
     ///
     /// # Errors
     /// The connection has ended.
@@ -301,7 +301,7 @@ impl Session {
             .await
     }
 
-    /// The message that a chunk of this kind is part of.
+    /// Returns the id of the message that a chunk of this kind is part of.
     pub(super) fn chunk_message_id(&self, kind: &'static str) -> MessageId {
         let mut state = self.state();
         match &state.current_message {
@@ -314,17 +314,17 @@ impl Session {
         }
     }
 
-    /// The id of a message that begins.
+    /// Returns the id for a new message.
     pub(crate) fn new_message_id(&self) -> MessageId {
         self.state().next_message_id(&self.0.opening_id)
     }
 
-    /// The next chunk begins a new message.
+    /// Ends the current message: the next chunk starts a new one.
     pub(crate) fn end_message(&self) {
         self.state().current_message = None;
     }
 
-    /// Reports a new tool call: Tool calls, "Creating". An id of your own must not have been used in this session.
+    /// Reports a new tool call: Tool calls, "Creating". If you choose the id, it must be new in this session.
     ///
     /// # Errors
     /// The connection has ended.
@@ -337,12 +337,12 @@ impl Session {
         Ok(handle)
     }
 
-    /// What an unfinished tool call does, for people, if that has been reported.
+    /// Returns the title of an unfinished tool call, if it was reported.
     pub(crate) fn title_of(&self, call: &ToolCallId) -> Option<String> {
         self.state().titles.get(call.as_str()).cloned()
     }
 
-    /// Reports the plan, whole; it replaces the one before. Agent plan, "Creating Plans".
+    /// Reports the whole plan, which replaces the previous one. Agent plan, "Creating Plans".
     ///
     /// # Errors
     /// The connection has ended.
@@ -350,8 +350,8 @@ impl Session {
         self.update(SessionUpdate::Plan(Plan::new(entries))).await
     }
 
-    /// Reports one of several plans, whole; it replaces the one with this id. A client that knows one
-    /// plan only (version 1, without `replace_plan`) is shown the steps of all of them, one after the other.
+    /// Reports one of several plans, whole; it replaces the one with this id. A client that supports only one plan
+    /// (version 1, without `replace_plan`) is sent the steps of all plans, one after the other.
     ///
     /// # Errors
     /// The connection has ended.
@@ -366,7 +366,7 @@ impl Session {
         self.plan(all).await
     }
 
-    /// A plan is gone (`plan_removed`, or the steps of the others).
+    /// Removes a plan (`plan_removed`, or the steps of the remaining plans).
     ///
     /// # Errors
     /// The connection has ended.
@@ -380,8 +380,8 @@ impl Session {
         self.plan(all).await
     }
 
-    /// Tells the person something that is not part of the conversation. A client that shows no notices
-    /// (version 1, without `session.notices`) is not told.
+    /// Sends the user a notice that is not part of the conversation. Nothing is sent to a client that does not
+    /// support notices (version 1, without `session.notices`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -393,7 +393,7 @@ impl Session {
         Ok(())
     }
 
-    /// Announces the slash commands, all of them: Slash commands, "Advertising commands".
+    /// Announces all slash commands: Slash commands, "Advertising commands".
     ///
     /// # Errors
     /// The connection has ended.
@@ -404,7 +404,7 @@ impl Session {
         .await
     }
 
-    /// Gives the session a title (`session_info_update`).
+    /// Sets the session's title (`session_info_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -415,7 +415,7 @@ impl Session {
         .await
     }
 
-    /// Reports how full the model's context is, in tokens, and what the session has cost (`usage_update`).
+    /// Reports the context usage, in tokens, and the cost of the session (`usage_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -423,14 +423,14 @@ impl Session {
         self.update(SessionUpdate::UsageUpdate(usage.into())).await
     }
 
-    /// The config options as they are, those included that the client does not understand.
+    /// Returns the current config options, including those that the client does not support.
     #[must_use]
     pub fn config_options(&self) -> Vec<SessionConfigOption> {
         self.state().config_options.clone()
     }
 
-    /// Changes the config options, all of them, and reports it (Session config options, "From the Agent"):
-    /// also as a change of mode, if the option of category `mode` has another value.
+    /// Replaces all config options and reports the change (Session config options, "From the Agent"). If the value of
+    /// the option of category `mode` changed, this also reports a change of mode.
     ///
     /// # Errors
     /// The connection has ended.
@@ -450,7 +450,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes over new config options; gives the mode if it has changed.
+    /// Replaces the config options. Returns the mode if it has changed.
     pub(crate) fn replace_config_options(
         &self,
         options: Vec<SessionConfigOption>,
@@ -462,8 +462,8 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// The person is asked something in the turn of this token; the agent waits for it until this is
-    /// dropped. Tells clients that are told.
+    /// Marks a question to the user as pending in the turn of this token, until the result is dropped. Reports it to
+    /// clients of version 2.
     pub(crate) async fn begin_question<'a>(
         &'a self,
         turn: &'a CancellationToken,
@@ -488,8 +488,8 @@ impl Session {
         Ok(asking)
     }
 
-    /// A turn begins to be worked on, or the work has ended. Set before it is told: a state that is told
-    /// meanwhile may come early, but is never the last one and wrong.
+    /// Sets whether a turn is running. Call this before reporting it: a state reported in between may be early, but
+    /// the last one is never wrong.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.state();
         state.working = working;
@@ -497,13 +497,13 @@ impl Session {
         state.pending_questions = 0;
     }
 
-    /// The agent works on a prompt until what this gives is dropped.
+    /// Marks the agent as working on a prompt until the result is dropped.
     pub(super) fn begin_prompt(&self, turn: CancellationToken) -> PromptGuard {
         self.state().prompt_token = Some(turn);
         PromptGuard(self.clone())
     }
 
-    /// Whether [`Agent::prompt`] works in it, on a turn that is not cancelled.
+    /// Returns `true` if [`Agent::prompt`] is running on a turn that is not cancelled.
     pub(super) fn is_working(&self) -> bool {
         let state = self.state();
         state
@@ -512,7 +512,7 @@ impl Session {
             .is_some_and(|turn| !turn.is_cancelled())
     }
 
-    /// What the agent does in it.
+    /// Returns the agent's current state.
     pub(crate) fn state_update_of(&self) -> v2::StateUpdate {
         let state = self.state();
         match (state.working, state.pending_questions) {
@@ -526,17 +526,17 @@ impl Session {
         self.state().turns.push(cancel);
     }
 
-    /// How many turns run or wait.
+    /// Returns how many turns are running or queued.
     pub(crate) fn turns(&self) -> usize {
         self.state().turns.len()
     }
 
-    /// Forgets turns that have ended: each cancels its token when it ends.
+    /// Removes turns that have ended: each cancels its token when it ends.
     pub(crate) fn remove_ended_turns(&self) {
         self.state().turns.retain(|turn| !turn.is_cancelled());
     }
 
-    /// `session/cancel`.
+    /// Cancels all turns (`session/cancel`).
     pub(crate) fn cancel(&self) {
         for turn in &self.state().turns {
             turn.cancel();
@@ -548,12 +548,12 @@ impl Session {
         self.0.turn_lock.lock().await
     }
 
-    /// The place of a turn behind those that run and wait.
+    /// Returns a ticket for a turn behind those that are running and queued.
     pub(crate) fn turn_ticket(&self) -> TurnTicket {
         TurnTicket::take(&self.0.turn_lock)
     }
 
-    /// The error for what the client did not say it can do.
+    /// Returns the error for a capability that the client does not support.
     pub(crate) fn client_capability_error(what: &str) -> Error {
         Error::Unsupported {
             peer: "client",
@@ -562,19 +562,19 @@ impl Session {
     }
 }
 
-/// The person is asked something.
+/// A question to the user that is pending.
 pub(crate) struct PendingQuestion<'a> {
     session: &'a Session,
     turn: &'a CancellationToken,
     work_epoch: u64,
-    /// Its answer is waited for.
+    /// Whether the answer is still pending.
     is_pending: bool,
-    /// The client has not been told yet that the agent works on.
+    /// Whether the client still has to be sent the new state.
     needs_state_update: bool,
 }
 
 impl PendingQuestion<'_> {
-    /// There is an answer, or an error in its place: the agent works on, unless something else is asked.
+    /// Ends the question after an answer or an error. The agent continues, unless another question is pending.
     pub(crate) async fn finish(mut self) -> Result<()> {
         self.end_wait();
         if self.needs_state_update {
@@ -601,8 +601,7 @@ impl PendingQuestion<'_> {
 }
 
 impl Drop for PendingQuestion<'_> {
-    /// A question that was dropped has no answer, and the agent works on all the same. A cancelled turn
-    /// does not: it ends.
+    /// A dropped question has no answer, and the agent continues. A cancelled turn does not: it ends.
     fn drop(&mut self) {
         self.end_wait();
         if self.needs_state_update && !self.turn.is_cancelled() {
@@ -635,7 +634,7 @@ impl AgentSessionState {
         }
     }
 
-    /// Replaces a plan, and gives the steps of all of them.
+    /// Replaces a plan. Returns the steps of all plans.
     fn replace_plan(&mut self, id: PlanId, entries: Vec<PlanEntry>) -> Vec<PlanEntry> {
         match self.plans.iter_mut().find(|(known, _)| *known == id) {
             Some((_, known)) => *known = entries,

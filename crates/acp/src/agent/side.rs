@@ -1,4 +1,4 @@
-//! What is done with what a client sends.
+//! The agent's side of a connection: handling of the client's messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,17 +22,17 @@ use crate::transport::Transport;
 #[cfg(feature = "stdio")]
 use crate::transport::stdio;
 
-/// Serves the client at the other end of stdin and stdout until it closes them.
+/// Serves the client on stdin and stdout until it closes them.
 ///
 /// # Errors
-/// stdin or stdout cannot be taken, or reading or writing fails.
+/// stdin or stdout cannot be opened, or reading or writing fails.
 #[cfg(feature = "stdio")]
 pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its side. What it asked for before that is worked on for two seconds more
-/// at most ([`Limits::linger`]).
+/// Serves a client until it closes its side. Requests in flight then have two more seconds to finish
+/// ([`Limits::linger`]).
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -40,8 +40,8 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(limits())).await
 }
 
-/// As [`serve`], with options of your own. Begin with the limits that [`serve`] uses, [`limits`], or
-/// [`Limits::linger`] is zero. Clients may speak the draft of version 2 with [`Options::draft_version_2`].
+/// Serves a client like [`serve`], with your own options. Start from [`limits`], the limits that [`serve`] uses: by
+/// default [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
 /// As [`serve`].
@@ -54,18 +54,18 @@ pub async fn serve_with<A: Agent>(
     served(driver.await)
 }
 
-/// What [`serve`] says of a connection's end.
+/// Converts the end of a connection to the result of [`serve`].
 pub(super) fn served(end: CloseReason) -> std::io::Result<()> {
     match end {
-        // The client is gone, and was told something before its side was seen to be closed.
+        // The client exited after a message to it was written and before its side was seen to be closed.
         CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
         CloseReason::Local | CloseReason::Peer => Ok(()),
     }
 }
 
-/// A connection to a client, and what moves it: for a program that does something beside it. The options are used as
-/// they are, [`Limits::linger`] included.
+/// Starts a connection to a client and returns it with its driver, for a program that does other work as well. The
+/// options are used unchanged, including [`Limits::linger`].
 pub fn start<A: Agent>(
     transport: Transport,
     agent: A,
@@ -88,7 +88,7 @@ pub(super) fn start_shared<A: Agent>(
     Connection::new(transport, options, Arc::new(side))
 }
 
-/// The limits of [`serve`]: a client that closes its side has its answers still.
+/// Returns the limits of [`serve`]: a client that closes its side still gets its responses.
 #[must_use]
 pub fn limits() -> Limits {
     Limits {
@@ -104,11 +104,11 @@ pub(crate) struct AgentSide<A: Agent> {
     sessions: Mutex<HashMap<SessionId, AgentSessionEntry<A>>>,
 }
 
-/// A session that is open, or is being opened.
+/// A session that is open or being opened.
 pub(crate) struct AgentSessionEntry<A: Agent> {
     pub(crate) session: Session,
-    /// What the agent has of it, once it is open. This is its owner: a [`Session`] that the agent keeps there must not
-    /// keep it alive.
+    /// The agent's state, once the session is open. This is its owner: a [`Session`] that the agent stores in the
+    /// state must not keep it alive.
     pub(crate) state: Option<Arc<A::State>>,
 }
 
@@ -126,7 +126,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// A session that is open, and what the agent has of it.
+    /// Returns an open session and the agent's state of it.
     pub(crate) fn open_session(&self, id: &SessionId) -> Result<(Session, Arc<A::State>)> {
         let session = self.session(id)?;
         let state = session.require_state::<A>()?;
@@ -143,12 +143,12 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// What is known of the client: nothing before `initialize`.
+    /// Returns what is known of the client: nothing before `initialize`.
     pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
         self.client.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a session's turn and forgets it; gives what the agent has of it.
+    /// Ends a session's turn and removes the session. Returns the agent's state of it.
     pub(crate) async fn forget(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
         let session = self.session(id)?;
         session.cancel();
@@ -158,7 +158,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The request that was read, if the connection has begun.
+/// Returns the request, if the connection has been initialized.
 fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)
@@ -177,7 +177,7 @@ impl<A: Agent> Handler for AgentSide<A> {
             });
             return responder.spawn(async move { Ok(answer?) });
         }
-        // Extensions may have a beginning of their own.
+        // Extensions may be used before `initialize`.
         let begun = match method.starts_with('_') {
             true => Ok(()),
             false => self.client().map(drop),
@@ -202,7 +202,7 @@ impl<A: Agent> Handler for AgentSide<A> {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<Self::Event> {
-        // Both versions have the same ones.
+        // Both versions have the same notifications.
         match ClientNotification::read(method, params) {
             Ok(ClientNotification::Cancel(cancel)) => {
                 match self.session(&cancel.session_id) {
@@ -227,7 +227,7 @@ impl<A: Agent> Handler for AgentSide<A> {
     }
 
     fn closed(&self, _: &CloseReason) {
-        // Sessions hold the connection: without this neither would ever be freed.
+        // Sessions hold the connection: without this, neither would be freed.
         let sessions = std::mem::take(&mut *self.sessions());
         for entry in sessions.values() {
             entry.session.cancel();

@@ -1,5 +1,4 @@
-//! Subagents: sessions that an agent makes for parts of its work, and that the client shows in the session they are
-//! for. Unstable.
+//! Subagents: sessions that an agent starts for part of its work, shown in their parent session. Unstable.
 
 use std::ops::Deref;
 
@@ -11,10 +10,10 @@ use super::turn::Turn;
 use crate::error::Result;
 use crate::update::Update;
 
-/// A subagent at work. It is a [`Turn`] of its own session: what is said in it, done in it and asked in it is the
-/// subagent's, and shown as such. It is cancelled when the turn is that it works for.
+/// A running subagent. It is a [`Turn`] of its own session: its messages, tool calls and questions belong to the
+/// subagent and are shown as such. It is cancelled when the turn that started it is cancelled.
 ///
-/// A client may do nothing with it by itself: it is neither prompted, nor cancelled alone, nor opened again.
+/// A client cannot act on the subagent's session itself: it cannot prompt it, cancel it alone or open it again.
 #[derive(Debug, Clone)]
 pub struct Subagent {
     parent: Session,
@@ -29,11 +28,12 @@ impl Deref for Subagent {
 }
 
 impl Turn {
-    /// Begins a subagent (`subagent_update`): its session, and what it is for, for people. The id must be no other
-    /// session's, unless it is that of an earlier subagent of this session, which works again then.
+    /// Starts a subagent (`subagent_update`) in this session, with this title for the user. The id must be unique, or
+    /// that of an earlier subagent of this session, which then continues.
     ///
     /// # Errors
-    /// The client shows no subagents ([`Error::NotOffered`](crate::Error::NotOffered)), or the connection has ended.
+    /// The client does not support subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection
+    /// has ended.
     pub async fn subagent(
         &self,
         id: impl Into<SessionId>,
@@ -56,13 +56,13 @@ impl Turn {
 }
 
 impl Subagent {
-    /// An update of what its parent says of it, to be filled in.
+    /// Creates an update of the subagent in its parent, to be filled in.
     #[must_use]
     pub fn new_update(&self) -> SubagentUpdate {
         SubagentUpdate::new(self.id())
     }
 
-    /// Reports a change made from [`new_update`](Self::new_update).
+    /// Sends a change made from [`new_update`](Self::new_update).
     ///
     /// # Errors
     /// The connection has ended.
@@ -71,7 +71,7 @@ impl Subagent {
         self.parent.update(update).await
     }
 
-    /// Its work has ended.
+    /// Reports that the subagent has finished.
     ///
     /// # Errors
     /// The connection has ended.
@@ -82,7 +82,7 @@ impl Subagent {
         self.update_subagent(self.new_update().state(idle)).await
     }
 
-    /// Tells in its own session what it does: a part of version 2.
+    /// Reports the agent's state in the subagent's own session, in version 2.
     async fn send_state(&self, state: StateUpdate) -> Result<()> {
         if self.client().is_v2() {
             return self.state_update(state).await;

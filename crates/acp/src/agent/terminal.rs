@@ -1,4 +1,4 @@
-//! A terminal of the client's that this agent runs a command in.
+//! Client terminals, in which the client runs commands for the agent.
 
 use acp_wire::v1::{
     CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest, SessionId,
@@ -9,7 +9,7 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// A command to run in a terminal of the client's: Terminals, "Executing Commands".
+/// A command to run in a client terminal: Terminals, "Executing Commands".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TerminalCommand {
@@ -17,16 +17,16 @@ pub struct TerminalCommand {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Environment to add to the client's own.
+    /// Environment variables to add to the client's own.
     pub env: Vec<EnvVariable>,
-    /// Where to run it, an absolute path; by default the session's working directory.
+    /// The working directory, an absolute path; by default the session's.
     pub cwd: Option<String>,
-    /// How many bytes of output to keep at most; the beginning goes first.
+    /// The maximum number of bytes of output to keep. The oldest output is dropped first.
     pub output_byte_limit: Option<u64>,
 }
 
 impl TerminalCommand {
-    /// A program with its arguments.
+    /// Creates a command from a program and its arguments.
     pub fn new(
         command: impl Into<String>,
         args: impl IntoIterator<Item = impl Into<String>>,
@@ -40,21 +40,21 @@ impl TerminalCommand {
         }
     }
 
-    /// Sets environment to add to the client's own.
+    /// Sets environment variables to add to the client's own.
     #[must_use]
     pub fn env(mut self, env: Vec<EnvVariable>) -> Self {
         self.env = env;
         self
     }
 
-    /// Sets where to run it, an absolute path.
+    /// Sets the working directory, an absolute path.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Sets how many bytes of output to keep at most; the beginning goes first.
+    /// Sets the maximum number of bytes of output to keep. The oldest output is dropped first.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);
@@ -71,8 +71,7 @@ impl TerminalCommand {
     }
 }
 
-/// A terminal of the client's: the specification's page Terminals. Dropping it releases it, which ends its
-/// command.
+/// A client terminal: the specification's page Terminals. Dropping it releases it, which ends its command.
 #[derive(Debug)]
 pub struct ClientTerminal {
     session: Session,
@@ -89,33 +88,33 @@ impl ClientTerminal {
         }
     }
 
-    /// Its id.
+    /// Returns the terminal's id.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
     }
 
-    /// It, as content of a tool call, which shows it live: "Embedding in Tool Calls".
+    /// Returns the terminal as content of a tool call, which shows it live: "Embedding in Tool Calls".
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
-    /// What it has printed until now, up to the command's
-    /// [`output_byte_limit`](TerminalCommand::output_byte_limit): "Getting Output".
+    /// Returns the output so far, up to the command's [`output_byte_limit`](TerminalCommand::output_byte_limit):
+    /// "Getting Output".
     ///
     /// # Errors
-    /// The client's error, or the end of the connection.
+    /// The client returned an error, or the connection has ended.
     pub async fn output(&self) -> Result<TerminalOutputResponse> {
         let request = TerminalOutputRequest::new(self.session.id(), &self.id);
         self.session.connection().request(&request).await
     }
 
-    /// Waits for the end of its command: "Waiting for Exit". Not for longer than the caller waits; see
-    /// [`Turn::unless_cancelled`](super::Turn::unless_cancelled).
+    /// Waits until the command has exited: "Waiting for Exit". To stop waiting when the turn is cancelled, use
+    /// [`Turn::or_cancelled`](super::Turn::or_cancelled).
     ///
     /// # Errors
-    /// The client's error, or the end of the connection.
+    /// The client returned an error, or the connection has ended.
     pub async fn wait_for_exit(&self) -> Result<TerminalExitStatus> {
         let request = WaitForTerminalExitRequest::new(self.session.id(), &self.id);
         let exit = self.session.connection().request(&request).await?;
@@ -124,19 +123,19 @@ impl ClientTerminal {
         Ok(status)
     }
 
-    /// Ends its command; the terminal stays, and what it has printed can be read. "Killing Commands".
+    /// Kills the command. The terminal remains, and its output can be read. "Killing Commands".
     ///
     /// # Errors
-    /// The client's error, or the end of the connection.
+    /// The client returned an error, or the connection has ended.
     pub async fn kill(&self) -> Result<()> {
         let request = KillTerminalRequest::new(self.session.id(), &self.id);
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Releases it and waits until that is done: "Releasing Terminals".
+    /// Releases the terminal and waits until that is done: "Releasing Terminals".
     ///
     /// # Errors
-    /// The client's error, or the end of the connection.
+    /// The client returned an error, or the connection has ended.
     pub async fn release(mut self) -> Result<()> {
         self.released = true;
         let request = ReleaseTerminalRequest::new(self.session.id(), &self.id);

@@ -1,4 +1,4 @@
-//! A tool call that is under way.
+//! Tool calls that the agent reports.
 
 use acp_wire::v1::{
     ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation,
@@ -8,20 +8,20 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// The status of version 2 that version 1 has no word for.
+/// A status of version 2 that version 1 does not have.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A tool call that begins. A string is enough; it becomes the title: `turn.tool_call("Read notes.txt")`. A
-/// [`ToolCall`] has an id of the agent's own.
+/// A new tool call. A string becomes its title: `turn.tool_call("Read notes.txt")`. Use a [`ToolCall`] to choose the
+/// id.
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
-    /// Whether the library is to give it an id.
+    /// Whether the library generates the id.
     needs_id: bool,
     call: ToolCall,
 }
 
 impl NewToolCall {
-    /// A tool call of this title, for people. The library gives it an id.
+    /// Creates a tool call with this title for the user. The library generates its id.
     #[must_use]
     pub fn new(title: impl Into<String>) -> Self {
         Self {
@@ -30,28 +30,28 @@ impl NewToolCall {
         }
     }
 
-    /// Sets what kind of work it is.
+    /// Sets the kind of tool.
     #[must_use]
     pub fn kind(mut self, kind: ToolKind) -> Self {
         self.call = self.call.kind(kind);
         self
     }
 
-    /// Sets its status; `pending` if it is not set.
+    /// Sets the status, which is `pending` by default.
     #[must_use]
     pub fn status(mut self, status: ToolCallStatus) -> Self {
         self.call = self.call.status(status);
         self
     }
 
-    /// Sets what it has produced, or will: a diff, for example.
+    /// Sets the content that the call has produced or will produce, such as a diff.
     #[must_use]
     pub fn content(mut self, content: Vec<ToolCallContent>) -> Self {
         self.call = self.call.content(content);
         self
     }
 
-    /// Sets the files that it is about, which editors follow.
+    /// Sets the files that the call works on, which editors follow.
     #[must_use]
     pub fn locations(mut self, locations: Vec<ToolCallLocation>) -> Self {
         self.call = self.call.locations(locations);
@@ -65,7 +65,7 @@ impl NewToolCall {
         self
     }
 
-    /// The call, with an id.
+    /// Returns the call with an id.
     pub(super) fn with_id(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
         let mut call = self.call;
         if self.needs_id {
@@ -96,8 +96,8 @@ impl From<ToolCall> for NewToolCall {
     }
 }
 
-/// A tool call that has been reported. Each method reports a change: Tool calls, "Updating". Cloning it is
-/// cheap. Dropping it reports nothing.
+/// A tool call that has been reported. Each method reports a change: Tool calls, "Updating". Cloning it is cheap.
+/// Dropping it reports nothing.
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -109,19 +109,19 @@ impl ToolCallHandle {
         Self { session, id }
     }
 
-    /// Its id.
+    /// Returns the call's id.
     #[must_use]
     pub fn id(&self) -> &ToolCallId {
         &self.id
     }
 
-    /// An update of this call, to be filled in.
+    /// Creates an update of this call, to be filled in.
     #[must_use]
     pub fn new_update(&self) -> ToolCallUpdate {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Reports a change made from [`new_update`](Self::new_update).
+    /// Sends a change made from [`new_update`](Self::new_update).
     ///
     /// # Errors
     /// The connection has ended.
@@ -131,7 +131,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It is under way (`in_progress`).
+    /// Reports that the call is running (`in_progress`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -140,7 +140,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// What it has produced, all of it: it replaces what was reported before. Tool calls, "Content".
+    /// Replaces all content that the call has produced. Tool calls, "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -148,7 +148,7 @@ impl ToolCallHandle {
         self.update(self.new_update().content(content)).await
     }
 
-    /// It is done (`completed`).
+    /// Reports that the call is done (`completed`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -157,14 +157,14 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It was not finished when the turn was cancelled; of what it has shown, `content` stays. Version 1 has
-    /// no status for that: there it has failed, and a text says why.
+    /// Reports that the call was cancelled with its turn, and replaces its content with `content`. Version 1 has no
+    /// status for this: there the call has failed, and a text says why.
     ///
     /// # Errors
     /// The connection has ended.
     pub async fn cancel(&self, mut content: Vec<ToolCallContent>) -> Result<()> {
         let status = if self.session.client().is_v2() {
-            // Which the conversion leaves as it is.
+            // The conversion to version 1 leaves this content unchanged.
             ToolCallStatus::from(CANCELLED)
         } else {
             content.push(ContentBlock::text("Cancelled.").into());
@@ -174,7 +174,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It failed (`failed`), and why; that replaces its content.
+    /// Reports that the call failed (`failed`). The reason replaces its content.
     ///
     /// # Errors
     /// The connection has ended.

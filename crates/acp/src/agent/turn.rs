@@ -15,7 +15,7 @@ use super::terminal::{ClientTerminal, TerminalCommand};
 use crate::connection::RequestOptions;
 use crate::error::{Error, Result};
 
-/// What the person said: Prompt turn, "User Message".
+/// The user's message: Prompt turn, "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -26,7 +26,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// All of its text, one block after the other, without what is embedded or linked.
+    /// Returns all of its text, one block after the other, without embedded or linked resources.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -36,7 +36,7 @@ impl Prompt {
     }
 }
 
-/// A turn. It is its [`Session`], too: what is said in a turn is said in its session.
+/// A turn. It dereferences to its [`Session`], whose methods report what the turn does.
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
@@ -60,34 +60,34 @@ impl Turn {
         }
     }
 
-    /// The session.
+    /// Returns the session.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Takes over the end of a cancelled turn: from here on [`Agent::prompt`](super::Agent::prompt) is
-    /// not dropped when the client cancels, but has to notice by the token, stop what it does, send
-    /// what is left to be said, and return. The turn ends as cancelled whatever it returns.
+    /// Takes over the end of a cancelled turn. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
+    /// when the client cancels. It has to watch the token, stop its work, send its last updates, and return. The turn
+    /// ends as cancelled whatever it returns.
     #[must_use]
     pub fn take_cancellation(&self) -> CancellationToken {
         self.cancellation_taken.store(true, Ordering::Release);
         self.cancel_token.clone()
     }
 
-    /// Whether the client has cancelled.
+    /// Returns `true` if the client has cancelled the turn.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancel_token.is_cancelled()
     }
 
-    /// Waits until the client cancels; for ever if it does not. By itself this does not keep the turn from
-    /// being dropped: see [`take_cancellation`](Self::take_cancellation).
+    /// Waits until the client cancels the turn, possibly forever. This alone does not keep the turn from being
+    /// dropped: see [`take_cancellation`](Self::take_cancellation).
     pub async fn cancelled(&self) {
         self.cancel_token.cancelled().await;
     }
 
-    /// Waits until the turn is cancelled and nobody has taken that over.
+    /// Waits until the turn is cancelled, unless the agent has taken over its cancellation.
     pub(crate) async fn cancelled_untaken(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
@@ -99,9 +99,9 @@ impl Turn {
         &self.cancel_token
     }
 
-    /// Waits for the person's answer, `None` if the turn is cancelled first. Clients that are told what
-    /// the agent does are told that it waits, and that it works on, whatever came of it: an answer, an
-    /// error, or nothing, because the agent has dropped the question.
+    /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Clients of version 2 get a state
+    /// update that the agent waits, and one when it continues, after an answer, an error, or when the agent has
+    /// dropped the question.
     pub(super) async fn wait_for_person<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
@@ -120,12 +120,12 @@ impl Turn {
         told.map(|()| Some(answer))
     }
 
-    /// Reads a text file through the client, unsaved changes included: File system, "Reading Files".
-    /// `path` is absolute, `line` counts from 1, `limit` is in lines; without them the whole file is read.
+    /// Reads a text file through the client, including unsaved changes: File system, "Reading Files". `path` is
+    /// absolute, `line` counts from 1, `limit` is in lines. Without them, the whole file is read.
     ///
     /// # Errors
-    /// The client does not offer it ([`Error::NotOffered`]), its error, a cancelled turn, or the end
-    /// of the connection.
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an
+    /// error, the turn was cancelled, or the connection has ended.
     pub async fn read_text_file(
         &self,
         path: &str,
@@ -141,32 +141,34 @@ impl Turn {
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute; a file that
-    /// is not there is created. A write that has begun is not given up when the turn is cancelled.
+    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute. A file that does not
+    /// exist is created. A write that has started is not aborted when the turn is cancelled.
     ///
     /// # Errors
-    /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an
+    /// error, or the connection has ended.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         if !self.session.client().capabilities().fs.write_text_file {
             return Err(Session::client_capability_error("fs.writeTextFile"));
         }
         let request = WriteTextFileRequest::new(self.session.id(), path, content);
-        // Not given up half-way: whether a file was written must be known.
+        // Not aborted half-way: the agent must know whether the file was written.
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Starts a command in a terminal of the client's: Terminals, "Executing Commands". The terminal
-    /// is released when the handle is dropped.
+    /// Starts a command in a client terminal: Terminals, "Executing Commands". The terminal is released when the
+    /// handle is dropped.
     ///
     /// # Errors
-    /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an
+    /// error, or the connection has ended.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
         if !self.session.client().capabilities().terminal {
             return Err(Session::client_capability_error("terminal"));
         }
         let request: CreateTerminalRequest = command.into_request(self.session.id());
-        // Whoever comes to hold the terminal releases it: this future, or, if that is dropped, the
-        // answer that comes too late.
+        // Whoever receives the terminal releases it: this future or, if it was dropped, the handler of the late
+        // response.
         let place = Arc::new(Mutex::new(None));
         let (session, there) = (self.session.clone(), Arc::clone(&place));
         let ask = RequestOptions {
@@ -186,10 +188,10 @@ impl Turn {
         terminal.ok_or(Error::Cancelled)
     }
 
-    /// Waits for `work`, but no longer than the turn lasts.
+    /// Waits for `work`, but no longer than until the turn is cancelled.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], or what `work` gives.
+    /// [`Error::Cancelled`], or the error of `work`.
     pub async fn or_cancelled<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             biased;

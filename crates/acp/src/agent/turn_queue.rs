@@ -6,22 +6,22 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// The turn whose place this was: no other one runs until it is dropped.
+/// The right to run a turn. No other turn of the session runs until it is dropped.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
-/// A place in the queue. Turns run in the order in which their places were taken, whichever of their tasks
-/// is run first. Dropping it leaves the queue.
+/// A position in the queue. Turns run in the order in which their tickets were taken, whichever task is polled first.
+/// Dropping it leaves the queue.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),
 }
 
 impl TurnTicket {
-    /// Takes the place behind all others.
+    /// Takes the last position in the queue.
     pub(crate) fn take(turns: &Arc<Mutex<()>>) -> Self {
         let turns = Arc::clone(turns);
-        // A lock joins its queue when it is first polled. That must be now, also when the task that takes
-        // the place has used up its share of time.
+        // A lock joins its queue when it is first polled. That must happen now, even if this task has used up its
+        // budget.
         let mut waiting = Box::pin(tokio::task::unconstrained(turns.lock_owned()));
         let mut nobody = Context::from_waker(Waker::noop());
         match waiting.as_mut().poll(&mut nobody) {
@@ -30,7 +30,7 @@ impl TurnTicket {
         }
     }
 
-    /// Waits until all before it have ended.
+    /// Waits until all turns before it have ended.
     pub(crate) async fn wait(self) -> TurnGuard {
         match self {
             Self::Ready(mine) => mine,

@@ -1,4 +1,4 @@
-//! What a session tells its client, in the words of the version that the client speaks.
+//! Sending of a session's updates, in the form of the client's version.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use super::session::{AGENT, Session, THOUGHT, USER};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
-/// An update as a message of the version that is spoken; not at all if the client has no need of it.
+/// An update as a message of the negotiated version, or nothing if the client does not need it.
 enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
@@ -18,11 +18,11 @@ enum WireUpdate {
 }
 
 impl Session {
-    /// Sends an update. It may be one of either version: a client is told it in the version that it speaks.
+    /// Sends an update. It may be of either version: the client gets it in its own.
     ///
     /// # Errors
-    /// The client speaks version 1, which has no words for it ([`Error::NotOffered`](crate::Error::NotOffered)), or
-    /// the connection has ended.
+    /// The client speaks version 1, which cannot express the update
+    /// ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection has ended.
     pub async fn update(&self, update: impl Into<Update>) -> Result<()> {
         let mut update = update.into();
         let Some(recording) = self.active_recording() else {
@@ -36,7 +36,7 @@ impl Session {
         self.send(message).await
     }
 
-    /// Records an update, and sends another in its place, or none.
+    /// Records an update, and sends another one in its place, or none.
     pub(super) async fn record_and_send(
         &self,
         recorded: impl FnOnce() -> Update,
@@ -81,18 +81,18 @@ impl Session {
         }
     }
 
-    /// Tells what the person said, which has been recorded.
+    /// Sends the user's message, which has been recorded.
     pub(super) async fn send_user_message(&self, message: v2::Message) -> Result<()> {
         self.send(self.to_wire_update(Update::UserMessage(message))?)
             .await
     }
 
-    /// Tells what the agent does, to clients that are told.
+    /// Reports the agent's state to clients of version 2.
     pub(crate) async fn state_update(&self, state: v2::StateUpdate) -> Result<()> {
         self.update(Update::StateUpdate(state)).await
     }
 
-    /// The same from where one cannot wait.
+    /// Reports the agent's state from where one cannot wait.
     pub(crate) fn state_update_now(&self, state: v2::StateUpdate) {
         if !self.is_muted() {
             let update = v2::SessionUpdate::StateUpdate(state);
@@ -105,7 +105,7 @@ impl Session {
         self.muted().load(Ordering::Acquire)
     }
 
-    /// Keeps what later messages depend on: which message a chunk is part of, what a tool call does.
+    /// Tracks what later messages depend on: the message that a chunk is part of, and the titles of tool calls.
     fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
             Update::UserMessageChunk(chunk) => (USER, chunk),
@@ -130,10 +130,10 @@ impl Session {
         }
     }
 
-    /// The message of which there are the most: written from where it lies, without a copy.
+    /// Sends a chunk of text. This is the most frequent message, so it is serialized without a copy.
     pub(super) async fn text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
         if self.active_recording().is_some() {
-            // On the heap, so that those who record nothing carry nothing of it.
+            // Boxed, so that the future stays small for agents without a recorder.
             return Box::pin(self.record_and_send_text(kind, text)).await;
         }
         let id = self.chunk_message_id(kind);

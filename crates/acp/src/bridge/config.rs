@@ -52,7 +52,7 @@ pub(super) enum LegacyOption {
 }
 
 impl LegacyOption {
-    /// Names: of the category, which is also the id; of the option, for people; of the field that
+    /// Names: of the category, which is also the id; of the option, for users; of the field that
     /// version 1 has it in; of the current one and the list there; of an id in that list.
     fn names(self) -> [&'static str; 6] {
         match self {

@@ -22,7 +22,7 @@ pub(super) struct BridgeLine<'a> {
 }
 
 impl BridgeLine<'_> {
-    /// Writes it as it came.
+    /// Writes it as received.
     pub(super) fn pass(&self, buf: &mut Vec<u8>) {
         pass(buf, self.bytes);
     }
@@ -124,7 +124,7 @@ pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
 /// What is sent for an update that came.
 #[derive(Debug)]
 pub(super) enum UpdateTranslation {
-    /// The line as it came.
+    /// The line as received.
     Unchanged,
     /// The line with another update in it.
     Changed(RawObject),
@@ -153,7 +153,7 @@ pub(super) fn emit(
     }
 }
 
-/// The items of a list, each as it came. What is no list is an empty one.
+/// The items of a list, each as received. What is no list is an empty one.
 pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }

@@ -64,7 +64,7 @@ enum UpPendingRequest {
     Delete { session: String },
 }
 
-/// A request of the agent's for the person at the client.
+/// A request of the agent's for the user at the client.
 enum UpQuestion {
     Pending {
         session: String,

@@ -1,4 +1,4 @@
-//! The agent at the other end.
+//! The connection to an agent, on the client's side.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -25,13 +25,13 @@ use crate::options::Options;
 use crate::session_setup::{SessionSetup, SystemPromptError};
 use crate::transport::Transport;
 
-/// Connects to an agent: gives a handshake to await, which negotiates (the specification's page Initialization), and a
-/// driver to poll meanwhile.
+/// Connects to an agent. Returns a handshake to await, which negotiates (the specification's page Initialization),
+/// and a driver to poll meanwhile.
 ///
 /// ```
-/// # use acp::testing::Nobody;
+/// # use acp::testing::NoopClient;
 /// # async fn example(transport: acp::Transport) -> acp::Result<()> {
-/// let (handshake, driver) = acp::client::connect(transport, Nobody);
+/// let (handshake, driver) = acp::client::connect(transport, NoopClient);
 /// tokio::spawn(driver);
 /// let agent = handshake.await?;
 /// # let _ = agent;
@@ -42,7 +42,7 @@ pub fn connect<C: Client>(transport: Transport, client: C) -> (Handshake, Driver
     connect_with(transport, client, Options::default())
 }
 
-/// As [`connect`], with limits of your own, or with an agent that may speak the draft of version 2
+/// Connects like [`connect`], with your own limits, or to an agent that may use the draft of version 2
 /// ([`Options::draft_version_2`]).
 pub fn connect_with<C: Client>(
     transport: Transport,
@@ -68,7 +68,7 @@ pub(super) fn connect_shared<C: Client>(
     let own_servers = ClientMcpServers::from_client(&side.client);
     let latest = options.latest();
     let (conn, driver) = Connection::new(transport, options, side);
-    // Until the connection is given away, an early return ends it, and so does dropping the handshake.
+    // Until the connection is returned, an early return or a dropped handshake closes it.
     let conn = ConnectionGuard(Some(conn));
     let handshake = async move {
         let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
@@ -83,11 +83,11 @@ pub(super) fn connect_shared<C: Client>(
     (Handshake(Box::pin(handshake)), driver)
 }
 
-/// The beginning of a connection to an agent: it sends `initialize` and gives the connection when both sides have agreed.
-/// The driver must be polled meanwhile. Dropped before that, it closes the connection.
+/// A handshake with an agent: it sends `initialize` and returns the connection once both sides agree. The driver must
+/// be polled meanwhile. Dropping it early closes the connection.
 ///
 /// # Errors
-/// The agent answers with an error, speaks another version, or the connection ends.
+/// The agent responds with an error or speaks another version, or the connection ends.
 #[must_use = "a handshake does nothing unless it is awaited"]
 pub struct Handshake(Pin<Box<dyn Future<Output = Result<AgentConnection>> + Send>>);
 
@@ -105,8 +105,8 @@ impl Future for Handshake {
     }
 }
 
-/// The agent at the other end of a connection. Cloning it is cheap; the connection ends when the
-/// last clone, its sessions included, is dropped.
+/// A connection to an agent. Cloning it is cheap. The connection ends when the last clone is dropped; its sessions
+/// count as clones.
 #[derive(Clone)]
 pub struct AgentConnection(pub(crate) Arc<AgentConnectionInner>);
 
@@ -117,7 +117,7 @@ pub(crate) struct AgentConnectionInner {
     pub(super) negotiated: NegotiatedCapabilities,
 }
 
-/// A connection that ends when this is dropped.
+/// Closes the connection when it is dropped.
 pub(crate) struct ConnectionGuard(Option<Connection>);
 
 impl ConnectionGuard {
@@ -144,7 +144,7 @@ impl std::fmt::Debug for AgentConnection {
 }
 
 impl AgentConnection {
-    /// The version of the protocol that is spoken.
+    /// Returns the negotiated protocol version.
     #[must_use]
     pub fn version(&self) -> ProtocolVersion {
         self.0.negotiated.version
@@ -154,37 +154,36 @@ impl AgentConnection {
         self.version() == ProtocolVersion::V2
     }
 
-    /// Who the agent is, if it said.
+    /// Returns the agent's name and version, if it sent them.
     #[must_use]
     pub fn info(&self) -> Option<&Implementation> {
         self.0.negotiated.info.as_ref()
     }
 
-    /// What the agent can do, in the words of version 1 whichever it speaks.
+    /// Returns the agent's capabilities, in the form of version 1 for either version.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
         &self.0.negotiated.capabilities
     }
 
-    /// How one can authenticate, as the agent said when it was connected to.
+    /// Returns the agent's auth methods, as sent in `initialize`.
     #[must_use]
     pub fn auth_methods(&self) -> &[AuthMethod] {
         &self.0.negotiated.auth_methods
     }
 
-    /// The connection, for messages this type has no method for.
+    /// Returns the connection, for messages this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         self.0.conn.get()
     }
 
-    /// Authenticates by one of [`auth_methods`](Self::auth_methods): the specification's page
-    /// Authentication. Not for methods of type `terminal`: for those the client runs the agent's
-    /// program in a terminal.
+    /// Authenticates with one of [`auth_methods`](Self::auth_methods): the specification's page Authentication. This
+    /// does not work for methods of type `terminal`: for those, the client runs the agent's program in a terminal.
     ///
     /// # Errors
-    /// The agent has no such method, or it is one of type `terminal`; its error; the end of the
-    /// connection.
+    /// The agent has no such method, or its type is `terminal`; the agent returned an error; or the connection has
+    /// ended.
     pub async fn authenticate(&self, method: impl Into<AuthMethodId>) -> Result<()> {
         let method = method.into();
         let known = |m: &&AuthMethod| m.id_and_name().is_some_and(|(id, _)| id == method);
@@ -194,7 +193,7 @@ impl AgentConnection {
                     "authentication method {method} requires a terminal: run the agent with the arguments it specifies"
                 )));
             }
-            // Agents are known to take methods that they did not name; version 2 forbids to try.
+            // Some agents accept methods that they did not list. Version 2 does not allow this.
             None if self.speaks_v2() => {
                 return Err(agent_capability_error(format!(
                     "authentication method {method}"
@@ -210,10 +209,10 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Ends the authentication (`logout`; in version 2 `auth/logout`).
+    /// Logs out (`logout`; in version 2 `auth/logout`).
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn logout(&self) -> Result<()> {
         self.require(LogoutRequest::METHOD)?;
         if self.speaks_v2() {
@@ -227,8 +226,8 @@ impl AgentConnection {
     /// Opens a new session (`session/new`): Session setup, "Creating a Session".
     ///
     /// # Errors
-    /// The agent's error ([`Error::is_auth_required`] when one must authenticate first), an MCP
-    /// server it does not take, or the end of the connection.
+    /// The agent returned an error ([`Error::is_auth_required`] if it requires authentication first), it does not
+    /// support the transport of an MCP server, or the connection has ended.
     pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<ClientSession> {
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
@@ -240,11 +239,11 @@ impl AgentConnection {
             .await
     }
 
-    /// Opens an old session and has it replayed (`session/load`; in version 2 `session/resume` with
-    /// `replayFrom`): Session setup, "Loading Sessions". Its thread is complete when this returns.
+    /// Opens an existing session with a replay (`session/load`; in version 2 `session/resume` with `replayFrom`):
+    /// Session setup, "Loading Sessions". The thread is complete when this returns.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn load_session(
         &self,
         id: impl Into<SessionId>,
@@ -253,7 +252,7 @@ impl AgentConnection {
         let id = id.into();
         self.require(v1::LoadSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
-        // The replay comes ahead of the answer, and is seen ahead of it.
+        // The replay is sent before the response, and must be handled before it.
         let ask = RequestOptions {
             is_ordered: true,
             ..RequestOptions::default()
@@ -269,10 +268,10 @@ impl AgentConnection {
             .await
     }
 
-    /// Opens an old session without having it replayed (`session/resume`).
+    /// Opens an existing session without a replay (`session/resume`).
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn resume_session(
         &self,
         id: impl Into<SessionId>,
@@ -300,11 +299,11 @@ impl AgentConnection {
         .await
     }
 
-    /// A page of the sessions there are (`session/list`); the answer's `next_cursor` is for the request of
-    /// the next.
+    /// Returns a page of the agent's sessions (`session/list`). Use `next_cursor` of the response to request the next
+    /// page.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn list_sessions(
         &self,
         request: &ListSessionsRequest,
@@ -316,10 +315,10 @@ impl AgentConnection {
         self.connection().request(request).await
     }
 
-    /// Deletes a session for good (`session/delete`).
+    /// Deletes a session permanently (`session/delete`).
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn delete_session(&self, id: &SessionId) -> Result<()> {
         self.require(v1::DeleteSessionRequest::METHOD)?;
         self.connection()
@@ -329,12 +328,12 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Closes the connection; an agent that runs as a child sees its stdin end.
+    /// Closes the connection. An agent that runs as a child process sees its stdin end.
     pub fn close(&self) {
         self.connection().close();
     }
 
-    /// Waits until the connection has ended and nothing of it runs any more, and tells why it did.
+    /// Waits until the connection has ended and all its work is done. Returns the reason.
     pub async fn closed(&self) -> CloseReason {
         self.connection().closed().await
     }
@@ -344,10 +343,10 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// That the agent offers a method, by its name in version 1.
+    /// Checks that the agent supports a method, by its name in version 1.
     ///
     /// # Errors
-    /// It does not: [`Error::Unsupported`].
+    /// The agent does not support it: [`Error::Unsupported`].
     pub(super) fn require(&self, method: &str) -> Result<()> {
         match v1::method(method) {
             Some(method) if !method.is_offered(&self.0.negotiated.capabilities_json) => {
@@ -361,8 +360,8 @@ impl AgentConnection {
         }
     }
 
-    /// What the agent did not say it can do is not asked of it. Of the client's own MCP servers, those
-    /// that the agent does not connect to are left out.
+    /// Checks that the agent supports this setup. Of the client's own MCP servers, those that the agent does not
+    /// support are omitted.
     pub(super) fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));
@@ -392,12 +391,12 @@ impl AgentConnection {
         Ok(self.0.mcp_servers.add_to(setup, takes))
     }
 
-    /// The capability that an MCP server needs and the agent has not.
+    /// Returns the capability that an MCP server requires and the agent lacks.
     fn missing_mcp_capability(&self, server: &McpServer) -> Option<String> {
         let offered = &self.capabilities().mcp_capabilities;
         let missing =
             missing_mcp_capability(offered, self.0.negotiated.supports_mcp_stdio, server)?;
-        // Of version 2 alone.
+        // Only in version 2.
         Some(if missing == "stdio" {
             "session.mcp.stdio".to_owned()
         } else {

@@ -1,4 +1,4 @@
-//! Clients whose type is not known until the program runs.
+//! Clients whose type is not known at compile time.
 
 use std::sync::Arc;
 
@@ -8,22 +8,23 @@ use crate::connection::Driver;
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// A client behind a pointer. [`Client`] has methods that `dyn` does not allow; every client is one of these, too, and one
-/// value may have several connections.
+/// A client as a trait object. [`Client`] has methods that `dyn` does not allow; every client also implements this
+/// trait, and one value may have several connections.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use acp::client::DynClient;
 /// # use acp::Client;
 ///
-/// # fn choose(editor: impl Client, script: impl Client, has_person: bool, transport: acp::Transport) {
-/// let client: Arc<dyn DynClient> = if has_person { Arc::new(editor) } else { Arc::new(script) };
+/// # fn choose(editor: impl Client, script: impl Client, is_interactive: bool, transport: acp::Transport) {
+/// let client: Arc<dyn DynClient> = if is_interactive { Arc::new(editor) } else { Arc::new(script) };
 /// let (handshake, driver) = client.connect(transport, acp::Options::new());
 /// # let _ = (handshake, driver);
 /// # }
 /// ```
 pub trait DynClient: Send + Sync + 'static {
-    /// As [`connect_with`](super::connect_with): a handshake to await, and what moves the connection.
+    /// Connects to an agent, like [`connect_with`](super::connect_with). Returns a handshake to await and the driver
+    /// of the connection.
     fn connect(self: Arc<Self>, transport: Transport, options: Options) -> (Handshake, Driver);
 }
 

@@ -1,4 +1,4 @@
-//! Which version is spoken, and what the agent can do: the specification's page Initialization.
+//! Negotiation of the version and the capabilities: the specification's page Initialization.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,27 +15,27 @@ use crate::connection::{Connection, RequestOptions};
 use crate::dialect;
 use crate::error::{Error, Result};
 
-/// What the two sides have agreed on, in the words of version 1.
+/// The result of the negotiation, in the form of version 1.
 #[derive(Debug)]
 pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: AgentCapabilities,
-    /// The same, for the gates of the method table.
+    /// The capabilities as JSON, for the checks of the method table.
     pub(crate) capabilities_json: Value,
     pub(crate) auth_methods: Vec<AuthMethod>,
-    /// Whether the agent has sessions at all.
+    /// Whether the agent supports sessions at all.
     pub(crate) has_sessions: bool,
-    /// Whether it connects to MCP servers on stdio.
+    /// Whether the agent supports MCP servers on stdio.
     pub(crate) supports_mcp_stdio: bool,
-    /// Whether it takes messages for a turn that runs (`_session/steering`).
+    /// Whether the agent supports messages for a running turn (`_session/steering`).
     pub(crate) supports_steering: bool,
 }
 
-/// The version that has been agreed on, for whoever reads what comes in.
+/// The negotiated version, shared with the reader.
 pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
-/// What is asked of an agent that may speak either version: it reads the fields of its own.
+/// A request to an agent of either version, which reads the fields of its own version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BothVersionsRequest<'a> {
@@ -45,7 +45,7 @@ struct BothVersionsRequest<'a> {
     capabilities: v2::ClientCapabilities,
 }
 
-/// Negotiates. `spoken` is set before anything that comes after the answer is looked at.
+/// Negotiates. Sets `spoken` before any message after the response is handled.
 pub(crate) async fn initialize(
     conn: &Connection,
     latest: ProtocolVersion,
@@ -93,8 +93,8 @@ fn negotiate(
     let object: RawObject =
         serde_json::from_str(answer.get()).map_err(|e| unreadable(e.to_string()))?;
     let said: InitializeResponse = object.read().map_err(|e| unreadable(e.to_string()))?;
-    // There are agents that say whatever number they are asked for; the answer shows what they speak. One
-    // of version 2 says who it is.
+    // Some agents return whatever version was requested; the fields of the response show which one they speak. An
+    // agent of version 2 sends its name and version.
     let has = |key| object.get(key).is_some();
     let echoes = !has("capabilities") && (has("agentCapabilities") || !has("info"));
     match said.protocol_version {
@@ -114,7 +114,7 @@ fn negotiate(
     }
 }
 
-/// An agent that speaks only newer versions says so by an error.
+/// Returns the version error if an agent rejected the request because it supports only newer versions.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

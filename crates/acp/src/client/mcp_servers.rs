@@ -1,4 +1,4 @@
-//! MCP servers of the client's own, given to the agent with every session.
+//! The client's own MCP servers, passed to the agent with every session.
 
 use std::sync::{Arc, Weak};
 
@@ -7,11 +7,12 @@ use acp_wire::v1::McpServer;
 use super::Client;
 use crate::session_setup::SessionSetup;
 
-/// Where the client's own MCP servers are asked for.
+/// A function that returns the client's own MCP servers.
 pub(crate) struct ClientMcpServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>);
 
 impl ClientMcpServers {
-    /// Those of this client. It is not kept alive: a client may hold the connection that holds this.
+    /// Returns the source for this client. It does not keep the client alive, because a client may hold the
+    /// connection that holds this.
     pub(crate) fn from_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move || {
@@ -19,8 +20,8 @@ impl ClientMcpServers {
         }))
     }
 
-    /// Puts those that the agent takes behind the servers that are there. Agents tell servers apart by
-    /// their names, so of two with one name the first stays.
+    /// Appends the servers that the agent supports. Agents identify servers by name, so of two with the same name the
+    /// first is kept.
     pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,

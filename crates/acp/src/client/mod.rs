@@ -1,7 +1,7 @@
-//! The client's side: what an editor, a terminal program or a script is.
+//! The client's side: an editor, a terminal program or a script.
 //!
-//! Implement [`Client`] for what the agent may ask, [`connect`] to an agent, open a
-//! [`ClientSession`], prompt, and render its [`Thread`](crate::Thread).
+//! Implement [`Client`] to handle the agent's requests, [`connect`] to an agent, open a [`ClientSession`], prompt,
+//! and render its [`Thread`](crate::Thread).
 
 mod agent;
 mod dyn_client;
@@ -36,36 +36,35 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::pending_request::UnsupportedMethod;
 
-/// What a client does when the agent asks.
+/// A client, which handles the agent's requests.
 ///
-/// Everything is optional. What a client can do (`clientCapabilities`) is taken from what it gives
-/// here, so the two cannot disagree: an agent is told of file access exactly when
-/// [`read_text_file`](Self::read_text_file) gives something.
+/// Every method is optional. The capabilities (`clientCapabilities`) follow from the methods of this trait, so the
+/// two cannot disagree: agents are offered file access exactly when [`read_text_file`](Self::read_text_file) returns
+/// a handler.
 pub trait Client: Send + Sync + 'static {
-    /// The client's own data for one session, which is made when the session is first seen, handed to every call about
-    /// the session, and dropped when it is closed: [`ClientState`]. `()` if there is none.
+    /// The client's own data for one session. It is created when the session is first seen, passed to every call
+    /// about the session, and dropped when the session is closed: [`ClientState`]. `()` if there is none.
     type State: ClientState<Self>;
 
-    /// Who the client is (`clientInfo`).
+    /// Returns the client's name and version (`clientInfo`).
     fn info(&self) -> Option<Implementation> {
         None
     }
 
-    /// MCP servers of the client's own: Session setup, "MCP Servers". They are given to the agent with
-    /// every session that is opened, loaded or resumed, behind those of its [`SessionSetup`]; one whose
-    /// name is taken already is left out. Asked for each time. Must not block.
+    /// Returns the client's own MCP servers: Session setup, "MCP Servers". They are passed to the agent with every
+    /// session that is opened, loaded or resumed, after those of its [`SessionSetup`]. One whose name is already in
+    /// use is omitted. Called each time. Must not block.
     ///
-    /// The crate `acp-mcp` makes one of tools that run in the client's process.
+    /// The crate `acp-mcp` creates one from tools that run in the client's process.
     fn mcp_servers(&self) -> Vec<McpServer> {
         Vec::new()
     }
 
-    /// Something has happened in a session, and its thread shows it already.
+    /// Handles an update of a session. The thread already shows it.
     ///
-    /// Updates come one by one, in the order of the wire, and the next message is looked at when
-    /// this returns: a slow handler makes the agent wait. It may make requests of the agent and
-    /// await them, except for `session/prompt` and `session/load`, whose answers come after all of
-    /// their updates.
+    /// Updates come one at a time, in the order in which they arrive. The next message is handled when this returns:
+    /// a slow handler makes the agent wait. The handler may send requests to the agent and await them, except for
+    /// `session/prompt` and `session/load`, whose responses come after all of their updates.
     fn update(
         &self,
         state: &Self::State,
@@ -76,12 +75,13 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// The agent asks for permission: tool calls, "Requesting Permission". Rejects by default.
+    /// Handles a permission request: Tool calls, "Requesting Permission". Rejects by default.
     ///
-    /// When the turn is cancelled meanwhile, the future is dropped and the agent is told so.
+    /// When the turn is cancelled meanwhile, the future is dropped and the agent is notified.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) is answered as cancelled; any other is the answer to the request.
+    /// [`Error::Cancelled`](crate::Error::Cancelled) is sent as the outcome `cancelled`, any other error as the
+    /// response.
     fn request_permission(
         &self,
         state: &Self::State,
@@ -91,39 +91,39 @@ pub trait Client: Send + Sync + 'static {
         async move { Ok(request.reject()) }
     }
 
-    /// Whether the client can run the agent's program in a terminal, where the person logs in
-    /// (`auth.terminal`): [`AgentConnection::auth_methods`] may have such methods then.
+    /// Returns `true` if the client can run the agent's program in a terminal in which the user logs in
+    /// (`auth.terminal`). [`AgentConnection::auth_methods`] may then contain such methods.
     fn terminal_login(&self) -> bool {
         false
     }
 
-    /// Reading text files (`fs.readTextFile`). Agents of version 2 do not ask for it.
+    /// Returns the handler that reads text files (`fs.readTextFile`). Agents of version 2 do not use it.
     fn read_text_file(&self) -> Option<&impl ReadTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Writing text files (`fs.writeTextFile`). Agents of version 2 do not ask for it.
+    /// Returns the handler that writes text files (`fs.writeTextFile`). Agents of version 2 do not use it.
     fn write_text_file(&self) -> Option<&impl WriteTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Terminals (`terminal`). Agents of version 2 do not ask for them.
+    /// Returns the handler of terminals (`terminal`). Agents of version 2 do not use it.
     fn terminals(&self) -> Option<&impl Terminals<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Asking the person for input (`elicitation`).
+    /// Returns the handler of elicitations (`elicitation`).
     fn elicitation(&self) -> Option<&impl Elicitation<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// What was asked on a web page has been done there (`elicitation/complete`).
+    /// Called when the user has completed an elicitation on a web page (`elicitation/complete`).
     fn elicitation_completed(&self, id: &ElicitationId) -> impl Future<Output = ()> + Send {
         let _ = id;
         async {}
     }
 
-    /// Whether one must authenticate has changed (`auth/status_update`, unstable).
+    /// Called when the authentication status has changed (`auth/status_update`, unstable).
     #[cfg(feature = "unstable")]
     fn auth_status_changed(
         &self,
@@ -133,10 +133,10 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// A request of an extension: [`ExtensionRequest`].
+    /// Handles a request of an extension: [`ExtensionRequest`].
     ///
     /// # Errors
-    /// The error is the answer; -32601 where the method is not known.
+    /// The error is sent as the response: -32601 if the method is unknown.
     fn extension_request(
         &self,
         request: ExtensionRequest,
@@ -144,7 +144,7 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// A notification of an extension. The next message is looked at when this returns.
+    /// Handles a notification of an extension. The next message is handled when this returns.
     fn extension_notification(
         &self,
         notification: ExtensionNotification,

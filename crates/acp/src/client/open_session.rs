@@ -1,4 +1,4 @@
-//! Sessions that are being opened: what is asked for, and what the answer says of them.
+//! Opening of sessions: the requests, and what their responses say of a session.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::dialect;
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
-/// A request with what a session is opened with.
+/// Builds a request that opens a session from its setup.
 macro_rules! request {
     ($setup:ident, $request:expr, $servers:expr) => {{
         let mut request = $request;
@@ -67,11 +67,11 @@ impl SessionSetup {
     }
 }
 
-/// An answer that says that a session is open.
+/// A response to a request that opens a session.
 pub(super) trait OpenedSessionResponse {
-    /// The session, if it is a new one.
+    /// Returns the id, if this is a new session.
     fn new_session(&self) -> Option<&SessionId>;
-    /// Tells what it says of the session.
+    /// Applies the response to the session.
     fn apply(&self, sessions: &ClientSessions, id: &SessionId);
 }
 
@@ -144,10 +144,10 @@ fn apply_v2_announcement(
     }
 }
 
-/// An old session that is opened again.
+/// An existing session that is opened again.
 pub(super) struct SessionReopening {
     id: SessionId,
-    /// It is replayed. What there was of it before is there again if that fails.
+    /// The backup of the thread if the session is replayed, which is restored if that fails.
     replay_backup: Option<Option<ReplayBackup>>,
 }
 
@@ -169,7 +169,7 @@ impl SessionReopening {
 }
 
 impl AgentConnection {
-    /// Opens a session: a new one, or this old one.
+    /// Opens a session: a new one, or this existing one.
     pub(super) async fn open<R: Request<Response: OpenedSessionResponse>>(
         &self,
         request: &R,
@@ -178,7 +178,7 @@ impl AgentConnection {
     ) -> Result<ClientSession> {
         let id = old.as_ref().map(|old| old.id.clone());
         let sessions = Arc::clone(&self.0.sessions);
-        // Until the answer has said which session it is, also if nobody waits for it any more.
+        // Held until the response names the session, even if the caller no longer waits for it.
         let opening = sessions.begin_opening(id.as_ref());
         let on_answer = move |answer: Result<&R::Response, &crate::Error>| {
             let _opening = opening;
@@ -201,7 +201,7 @@ impl AgentConnection {
         };
         let conn = self.connection();
         let answer = conn.request_with(request, ask, on_answer).await?;
-        // One of the two is there: what names no session answers a request that did.
+        // One of the two exists: a response without an id is to a request with one.
         let id = answer.new_session().cloned().or(id);
         Ok(self.session(id.unwrap_or_else(|| "".into())))
     }

@@ -1,4 +1,4 @@
-//! A session as a client has it.
+//! A session on the client's side.
 
 use std::sync::Arc;
 
@@ -35,27 +35,27 @@ impl ClientSession {
         Self { agent, id, thread }
     }
 
-    /// Its id.
+    /// Returns the session's id.
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.id
     }
 
-    /// What a person sees of it.
+    /// Returns the session's thread: what the user sees of it.
     #[must_use]
     pub fn thread(&self) -> &ThreadHandle {
         &self.thread
     }
 
-    /// What the client `C`, which is the one that this connection was made with, keeps of the session. `None` when the
-    /// session is closed, or for another type of client.
+    /// Returns the state of the client `C`, with which this connection was made. `None` if the session is closed, or
+    /// for another type of client.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
         self.sessions().with_session(&self.id, state).flatten()
     }
 
-    /// The agent.
+    /// Returns the agent.
     #[must_use]
     pub fn agent(&self) -> &AgentConnection {
         &self.agent
@@ -65,13 +65,13 @@ impl ClientSession {
         &self.agent.0.sessions
     }
 
-    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and every
-    /// update of it has been delivered. Dropping the future cancels the turn.
+    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and all of its updates
+    /// have been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// A turn is running already, or the session is closed or being loaded ([`Error::Invalid`]); the prompt holds what the
-    /// agent does not take ([`Error::NotOffered`]); the agent's error; the end of the connection. A turn
-    /// that was cancelled is no error but a stop reason.
+    /// A turn is running, or the session is closed or being loaded ([`Error::Invalid`]); the prompt has content that
+    /// the agent does not accept ([`Error::Unsupported`]); the agent returned an error; or the connection has ended.
+    /// A cancelled turn is not an error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<PromptContent>) -> Result<StopReason> {
         let prompt = prompt.into();
         self.check(&prompt.content)?;
@@ -103,12 +103,12 @@ impl ClientSession {
         end
     }
 
-    /// The answer ends the turn.
+    /// Runs a turn in version 1. The response ends the turn.
     async fn prompt_v1(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        // On the reader: what comes after the answer is not part of the turn.
+        // On the reader: messages after the response are not part of the turn.
         let ask = RequestOptions {
             is_ordered: true,
             cancel_on_drop: false,
@@ -116,7 +116,7 @@ impl ClientSession {
         let on_answer = move |answer: Result<&PromptResponse, &Error>| {
             let stop_reason = match answer {
                 Ok(answer) => Some(&answer.stop_reason),
-                // It was dropped before it was sent.
+                // The prompt was dropped before it was sent.
                 Err(Error::Cancelled) => Some(&StopReason::Cancelled),
                 Err(_) => None,
             };
@@ -127,7 +127,7 @@ impl ClientSession {
         Ok(answer.stop_reason)
     }
 
-    /// The answer only says that the prompt has been taken: see [`super::turn`].
+    /// Runs a turn in version 2. The response only says that the prompt was accepted: see [`super::turn`].
     async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
         let mut request = v2::PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
@@ -141,7 +141,7 @@ impl ClientSession {
             cancel_on_drop: false,
         };
         let on_answer = move |answer: Result<&v2::PromptResponse, &Error>| {
-            // Told when the lock is free again.
+            // The waiting caller is notified after the lock is released.
             let _over = sessions.with_session(&id, |state| match answer {
                 Ok(answer) => {
                     let message = &answer.message_id;
@@ -167,22 +167,22 @@ impl ClientSession {
         let conn = self.agent.connection();
         match conn.request_with(&request, ask, on_answer).await {
             Ok(_) => {}
-            // It was held, and cancelled before it was taken.
+            // The prompt was queued, and cancelled before it was accepted.
             Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
                 return Ok(StopReason::Cancelled);
             }
             Err(error) => return Err(error),
         }
-        // Nobody tells the end of a session that has been closed.
+        // A session that was closed gets no end of its turn.
         end.await.unwrap_or(Ok(StopReason::Cancelled))
     }
 
-    /// Cancels the turn that runs: prompt turn, "Cancellation". Open permission requests are answered
-    /// with `cancelled`; the turn then ends with [`StopReason::Cancelled`] as soon as the agent says
-    /// so. Does nothing when no turn runs.
+    /// Cancels the running turn: Prompt turn, "Cancellation". Pending permission requests are responded to with
+    /// `cancelled`. The turn ends with [`StopReason::Cancelled`] as soon as the agent confirms it. Does nothing if no
+    /// turn is running.
     ///
     /// # Errors
-    /// The end of the connection.
+    /// The connection has ended.
     pub async fn cancel(&self) -> Result<()> {
         if let Some(turn) = self.begin_cancel() {
             let cancel = CancelNotification::new(&self.id);
@@ -193,11 +193,12 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Cancels one tool call while the turn goes on (`tool_call/cancel`, version 2). That it has been
-    /// cancelled the agent tells by an update.
+    /// Cancels one tool call while the turn continues (`tool_call/cancel`, version 2). The agent reports the
+    /// cancellation with an update.
     ///
     /// # Errors
-    /// The agent does not say that this call can be cancelled; its error; the end of the connection.
+    /// The agent does not declare that this call can be cancelled; the agent returned an error; or the connection has
+    /// ended.
     #[cfg(feature = "unstable-v2")]
     pub async fn cancel_tool_call(&self, id: impl Into<ToolCallId>) -> Result<()> {
         let id = id.into();
@@ -214,11 +215,11 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Ends what runs in a terminal of the agent's while the turn goes on (`terminal/cancel`, version
-    /// 2). That it has ended the agent tells by an update.
+    /// Ends the command of a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
+    /// reports the end with an update.
     ///
     /// # Errors
-    /// The agent does not say that this can be done; its error; the end of the connection.
+    /// The agent does not declare that this is possible; the agent returned an error; or the connection has ended.
     #[cfg(feature = "unstable-v2")]
     pub async fn cancel_terminal(&self, id: impl Into<TerminalId>) -> Result<()> {
         let id = id.into();
@@ -236,9 +237,9 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// The turn that is to be cancelled, if one runs. Its token resolves open permission requests, and
-    /// is cancelled when the agent has been told: an agent that reads `cancelled` as the answer to a
-    /// request before it knows of the cancel may take it for a mere no and end the turn as it likes.
+    /// Returns the token of the running turn, if there is one, to be cancelled. The token resolves pending permission
+    /// requests, and is cancelled after the agent has been notified: an agent that gets the outcome `cancelled`
+    /// before it knows of the cancellation may treat it as a rejection and end the turn with another stop reason.
     fn begin_cancel(&self) -> Option<CancellationToken> {
         let running =
             |state: &mut ClientSessionEntry| state.is_working().then(|| state.turn.clone());
@@ -247,10 +248,10 @@ impl ClientSession {
         Some(turn)
     }
 
-    /// Sets the mode, by the config option for it or by `session/set_mode`, whichever the agent has.
+    /// Sets the mode, with its config option or with `session/set_mode`, whichever the agent supports.
     ///
     /// # Errors
-    /// The agent has no modes, or not this one; its error; the end of the connection.
+    /// The agent has no modes, or not this one; the agent returned an error; or the connection has ended.
     pub async fn set_mode(&self, mode: &str) -> Result<()> {
         let option = self.thread.read(|thread| {
             let is_mode = |o: &&acp_wire::v1::SessionConfigOption| {
@@ -266,12 +267,12 @@ impl ClientSession {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option: Session config options, "From the Client". Its thread shows it when this
-    /// returns. A boolean may be given as the text `true` or `false`.
+    /// Sets a config option: Session config options, "From the Client". The thread shows it when this returns. A
+    /// boolean may be given as the text `true` or `false`.
     ///
     /// # Errors
-    /// The agent has no such option or it has no such value ([`Error::Invalid`], with those there are); its
-    /// error; the end of the connection.
+    /// The option or the value does not exist ([`Error::Invalid`], which lists those that do); the agent returned an
+    /// error; or the connection has ended.
     pub async fn set_config_option(
         &self,
         option: impl Into<SessionConfigId>,
@@ -310,7 +311,7 @@ impl ClientSession {
                 return Ok(());
             }
         }
-        // An agent that forgets the list has at least not cleared it.
+        // If an agent omits the list from its response, the options are kept.
         let replace = move |options: &[SessionConfigOption]| {
             if !options.is_empty() {
                 thread.change(|thread| thread.set_config_options(options));
@@ -336,7 +337,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Whether the option and its value exist; a boolean may be given as text.
+    /// Checks that the option and its value exist. A boolean may be given as text.
     fn check_option(
         &self,
         id: &SessionConfigId,
@@ -378,10 +379,10 @@ impl ClientSession {
         })
     }
 
-    /// Closes the session (`session/close`): the agent cancels what runs and frees what the session holds.
+    /// Closes the session (`session/close`): the agent cancels its turn and frees its resources.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn close(&self) -> Result<()> {
         self.agent.require(CloseSessionRequest::METHOD)?;
         self.agent
@@ -392,7 +393,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Prompts hold only what the agent takes: prompt turn, "User Message".
+    /// Checks that the agent accepts this content: Prompt turn, "User Message".
     pub(super) fn check(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_prompt_capability(takes, content) {
@@ -431,12 +432,12 @@ impl Drop for RunningTurn<'_> {
     }
 }
 
-/// What is sent to the agent in a turn: prompt turn, "User Message". Text is one by itself
-/// (`session.prompt("…")`), and so is a list of content blocks.
+/// The content of a prompt: Prompt turn, "User Message". Text converts into one (`session.prompt("…")`), and so does
+/// a list of content blocks.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PromptContent {
-    /// Its content, in order. Beside text and resource links an agent takes what it says it does:
+    /// The content blocks, in order. Besides text and resource links, an agent accepts what is in its
     /// [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
     pub content: Vec<ContentBlock>,
     /// Custom data.
@@ -444,7 +445,7 @@ pub struct PromptContent {
 }
 
 impl PromptContent {
-    /// A prompt of these content blocks.
+    /// Creates a prompt from these content blocks.
     #[must_use]
     pub fn new(content: Vec<ContentBlock>) -> Self {
         Self {

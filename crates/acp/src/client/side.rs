@@ -1,4 +1,4 @@
-//! What is done with what an agent sends.
+//! The client's side of a connection: handling of the agent's messages.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ pub(crate) struct ClientSide<C> {
     pub(crate) negotiated_version: NegotiatedVersion,
 }
 
-/// Where an update belongs.
+/// The session of an update, and its thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UpdateContext {
     /// The session.
     pub session_id: SessionId,
-    /// The session's thread, which shows the update already.
+    /// The session's thread, which already shows the update.
     pub thread: ThreadHandle,
-    /// Whether the session is being loaded, and this is part of its past.
+    /// Whether the update is part of a replay.
     pub is_replay: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a client keeps of each session, made when the session is first seen and dropped when it is closed.
+//! The client's state of each session, created when the session is first seen and dropped when it is closed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,28 +10,29 @@ use crate::thread::ThreadHandle;
 
 /// A client's own data for one session: [`Client::State`].
 ///
-/// It is made when the session is first seen, which may be before the agent has answered the request that opens it, and
-/// also for a session that only the agent has named: agents may speak ahead of that answer. It is handed to every call
-/// about the session. It is dropped when this client closes, deletes or archives the session, when opening it failed, or
-/// when the connection ends; a call that still runs keeps it until it returns. A session that is loaded again while it is
-/// open keeps its state, but its subagents lose theirs. What arrives for a session after it was closed makes a new one.
+/// The state is created when the session is first seen. This may be before the agent has responded to the request
+/// that opens it, or for a session that only the agent has named, because agents may send updates before that
+/// response. It is passed to every call about the session. It is dropped when this client closes, deletes or archives
+/// the session, when opening it failed, or when the connection ends; a running call keeps it until it returns. A
+/// session that is loaded again while it is open keeps its state, but its subagents lose theirs. Messages for a
+/// session after it was closed create a new state.
 ///
-/// `()` is one, for clients that keep nothing.
+/// `()` is a state, for clients that store nothing.
 pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
-    /// The session is seen for the first time. Called before anything else of it reaches the client. Must not block.
+    /// Creates the state when the session is first seen, before anything else of it reaches the client. Must not
+    /// block.
     fn new(client: &C, session: &SessionId, thread: &ThreadHandle) -> Self;
 
-    /// A turn that this client began has ended, and the thread shows it: with this stop reason, or without one if it
-    /// failed. Called also when nobody waits for its end any more, and for each subagent of the session. When the
-    /// connection ends, it is called for sessions whose own turn ran; when a session is closed, only
+    /// Called when a turn of this client has ended, and the thread shows it: with its stop reason, or `None` if it
+    /// failed. Also called when nobody waits for its end any more, and for each subagent of the session. When the
+    /// connection ends, it is called for sessions whose own turn was running; when a session is closed, only
     /// [`closed`](Self::closed) is. Must not block.
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let _ = stop_reason;
     }
 
-    /// The session is open no more, or the connection has ended. Calls that still run keep the state, maybe for as long
-    /// as something in it goes on: what the session began is to be ended here, not when the state is dropped. Must not
-    /// block.
+    /// Called when the session was closed or the connection has ended. Running calls keep the state, possibly for a
+    /// long time: end what the session started here, not when the state is dropped. Must not block.
     fn closed(&self) {}
 }
 
@@ -39,13 +40,14 @@ impl<C: ?Sized> ClientState<C> for () {
     fn new(_: &C, _: &SessionId, _: &ThreadHandle) -> Self {}
 }
 
-/// Makes the states of a client's sessions. The table of sessions does not know the client's type.
+/// Creates the states of a client's sessions. The table of sessions does not know the client's type.
 pub(super) struct StateFactory(Box<StateFn>);
 
 type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
 
 impl StateFactory {
-    /// For this client. It is not kept alive: a client may hold the connection that holds this.
+    /// Creates the factory for this client. It does not keep the client alive, because a client may hold the
+    /// connection that holds this.
     pub(super) fn of<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
@@ -58,13 +60,13 @@ impl StateFactory {
         }))
     }
 
-    /// The state of a new session; `None` when the client is gone, and nothing is asked of it any more.
+    /// Returns the state of a new session, or `None` if the client was dropped.
     pub(super) fn make(&self, session: &SessionId, thread: &ThreadHandle) -> Option<ErasedState> {
         (self.0)(session, thread)
     }
 }
 
-/// A state whose type is not said.
+/// A type-erased state.
 #[derive(Clone)]
 pub(super) struct ErasedState {
     state: Arc<dyn Any + Send + Sync>,
@@ -73,7 +75,7 @@ pub(super) struct ErasedState {
 }
 
 impl ErasedState {
-    /// The state as its own type; `None` if it is that of another client, which it never is.
+    /// Returns the state as its own type, or `None` for another type of client, which does not happen.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         Arc::downcast(Arc::clone(&self.state)).ok()
     }

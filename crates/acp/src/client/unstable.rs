@@ -1,4 +1,4 @@
-//! What a client may ask for by methods that are not part of the protocol yet (feature `unstable`): decision 17.
+//! Methods that are not part of the protocol yet, on the client's side (feature `unstable`): decision 17.
 
 use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
 use acp_wire::{Request, v2};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
 impl AgentConnection {
-    /// Whether one must authenticate, and the accounts that the agent has (`auth/status`).
+    /// Returns whether authentication is required, and the agent's accounts (`auth/status`).
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -22,7 +22,7 @@ impl AgentConnection {
         self.connection().request(&request).await
     }
 
-    /// Where the agent calls models (`providers/list`).
+    /// Returns the URLs at which the agent calls models (`providers/list`).
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -32,8 +32,8 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.providers)
     }
 
-    /// Has the agent call the models of a provider elsewhere (`providers/set`). It replaces all that is set for
-    /// the provider. What its headers say, keys among it, is sent to the agent.
+    /// Changes where the agent calls the models of a provider (`providers/set`). Replaces all settings of the
+    /// provider. The headers, including any API keys, are sent to the agent.
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -42,7 +42,7 @@ impl AgentConnection {
         self.connection().request(request).await.map(drop)
     }
 
-    /// Has the agent call no models of a provider any more (`providers/disable`).
+    /// Disables a provider: the agent no longer calls its models (`providers/disable`).
     ///
     /// # Errors
     /// The agent does not offer it, the provider is required, or the end of the connection.
@@ -52,7 +52,7 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Opens a new session that begins as a copy of another (`session/fork`).
+    /// Opens a new session that starts as a copy of another (`session/fork`).
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -95,8 +95,8 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Whether the agent has a session in memory, and in version 2 what it does there (`session/status`). A session
-    /// in memory is not necessarily open on this connection.
+    /// Returns whether the agent has a session in memory, and in version 2 what it does there (`session/status`). A
+    /// session in memory is not necessarily open on this connection.
     ///
     /// # Errors
     /// The agent does not offer it, there is no such session, or the end of the connection.
@@ -113,8 +113,8 @@ impl AgentConnection {
         Ok(status)
     }
 
-    /// Gives a session another title (`session/set_title`); it need not be open. Gives the title that the agent
-    /// keeps, which may be trimmed or shortened.
+    /// Changes the title of a session (`session/set_title`), which need not be open. Returns the title as the agent
+    /// stored it, possibly trimmed or truncated.
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -128,7 +128,7 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.title)
     }
 
-    /// Whether the agent takes messages for a turn that runs: [`ClientSession::steer`].
+    /// Returns `true` if the agent supports messages for a running turn: [`ClientSession::steer`].
     #[must_use]
     pub fn supports_steering(&self) -> bool {
         self.0.negotiated.supports_steering
@@ -136,13 +136,14 @@ impl AgentConnection {
 }
 
 impl ClientSession {
-    /// Puts a message into the turn that runs (`_session/steering`, an extension that several agents have; see
-    /// [`AgentConnection::supports_steering`]). Unless the answer is
-    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired) the agent has the message: do not
-    /// send it again. In version 1 the thread does not show it unless the agent tells of it.
+    /// Sends a message into the running turn (`_session/steering`, an extension that several agents have; see
+    /// [`AgentConnection::supports_steering`]). Unless the outcome is
+    /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has the message:
+    /// do not send it again. In version 1, the thread shows it only if the agent sends an update of it.
     ///
     /// # Errors
-    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`](crate::Error::NotOffered)); its error; the end of the connection.
+    /// The agent does not support it, or does not accept such content
+    /// ([`Error::Unsupported`](crate::Error::Unsupported)); the agent returned an error; or the connection has ended.
     pub async fn steer(&self, prompt: impl Into<PromptContent>) -> Result<SteerResponse> {
         let prompt = prompt.into();
         if !self.agent().supports_steering() {
@@ -151,18 +152,18 @@ impl ClientSession {
         self.check(&prompt.content)?;
         let mut request = SteerRequest::new(self.id(), prompt.content);
         let mut meta = prompt.meta.unwrap_or_default();
-        // Otherwise it may begin a turn whose end nobody is told.
+        // Otherwise the agent might start a turn whose end nobody is notified of.
         let idle = json!({ "idleBehavior": "promptRequired" });
         meta.entry("steering").or_insert(idle);
         request.meta = Some(meta);
         self.agent().connection().request(&request).await
     }
 
-    /// Cancels the work of one of this session's subagents (`session/cancel` of the subagent's session) while the
-    /// turn goes on. That it has been cancelled the agent tells by an update.
+    /// Cancels one of this session's subagents (`session/cancel` of the subagent's session) while the turn continues.
+    /// The agent reports the cancellation with an update.
     ///
     /// # Errors
-    /// The agent does not say that this subagent can be cancelled; the end of the connection.
+    /// The agent does not declare that this subagent can be cancelled, or the connection has ended.
     pub async fn cancel_subagent(&self, id: impl Into<SessionId>) -> Result<()> {
         let id = id.into();
         let subagent = self.thread().read(|thread| {

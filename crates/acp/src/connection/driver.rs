@@ -1,10 +1,10 @@
-//! What moves a connection: a future that reads, writes and works on what the peer asks.
+//! The driver: the future that reads, writes and runs handlers.
 //!
-//! Nothing of a connection runs anywhere else, so the library needs no runtime of a kind: whoever polls the driver
-//! decides on which thread and executor it all happens. [`Options::spawn_work`](crate::Options::spawn_work) takes turns,
-//! requests that wait for something, and writing out of the driver onto an executor.
+//! Nothing of a connection runs anywhere else, so the library needs no particular runtime: whoever polls the driver
+//! decides on which thread and executor it runs. [`Options::spawn_work`](crate::Options::spawn_work) moves turns,
+//! requests that have to wait, and writing from the driver to an executor.
 //!
-//! Each part is polled only when it was woken: they are in a `FuturesUnordered`.
+//! The parts are in a `FuturesUnordered`, so that each is polled only when it was woken.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -20,31 +20,31 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A part of a connection: it gives a reason if the connection has ended with it.
+/// A part of a connection. Its result is a reason if the connection has ended with it.
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
-/// What a user's executor is given.
+/// A task for the user's executor.
 pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
-/// How often the driver looks for new tasks before it lets others of its executor run.
+/// How often the driver looks for new tasks before it yields to its executor.
 const ROUNDS: usize = 64;
 
-/// What moves a connection: reading, writing, and the work on what the peer asks. Nothing happens unless it is polled.
-/// It ends when the connection has, and gives the reason.
+/// The future that moves a connection: it reads, writes and runs handlers. Nothing happens unless it is polled. It
+/// completes when the connection has ended, with the reason.
 ///
-/// Spawn it, or [`run`](Self::run) something beside it. Dropping it ends the connection at once: requests that wait
-/// fail, and what was not written yet is lost. Work is dropped with it; work that was
-/// [spawned elsewhere](crate::Options::spawn_work) ends when it is polled next.
+/// Spawn it, or use [`run`](Self::run) to do other work beside it. Dropping it ends the connection at once: pending
+/// requests fail, and unwritten messages are lost. Its work is dropped with it; work that was [spawned
+/// elsewhere](crate::Options::spawn_work) ends when it is next polled.
 ///
-/// Within a tokio runtime its timers must be enabled (`enable_time`): the end of a connection is bounded by them.
+/// In a tokio runtime, timers must be enabled (`enable_time`), because the end of a connection uses timeouts.
 #[must_use = "a connection makes no progress unless its driver is polled"]
 pub struct Driver {
     conn: Connection,
     futures: FuturesUnordered<DriverFuture>,
-    /// Why the connection has ended, once it has.
+    /// The reason why the connection ended, once it has.
     close_reason: Option<CloseReason>,
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// `life` is the connection's from its first byte to its last.
+    /// `life` runs from the connection's first byte to its last.
     pub(super) fn new(
         conn: Connection,
         life: impl Future<Output = CloseReason> + Send + 'static,
@@ -70,13 +70,13 @@ impl Driver {
         }
     }
 
-    /// Drives the connection while `work` runs, then closes it, and drives it to its end: what was sent is still
-    /// written, for two seconds at most.
+    /// Drives the connection while `work` runs, then closes it and drives it to its end. Messages that were sent
+    /// before are still written, for two seconds at most.
     ///
     /// ```
-    /// # use acp::testing::{Nobody, OnPrompt};
+    /// # use acp::testing::{NoopClient, PromptAgent};
     /// # async fn example(transport: acp::Transport) -> acp::Result<()> {
-    /// let (handshake, driver) = acp::client::connect(transport, Nobody);
+    /// let (handshake, driver) = acp::client::connect(transport, NoopClient);
     /// let work = async {
     ///     let session = handshake.await?.new_session("/").await?;
     ///     session.prompt("Say hello").await
@@ -94,7 +94,7 @@ impl Driver {
                 self.await;
                 done
             }
-            // What waits for the connection has failed with it.
+            // Pending requests have failed with the connection, so `work` can finish.
             Either::Right((_, work)) => work.await,
         }
     }
@@ -104,9 +104,9 @@ impl Driver {
         self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
-    /// Drops what is left, and tells whoever waits for the end.
+    /// Drops what is left, and notifies those that wait for the end.
     fn end(&mut self, reason: CloseReason) {
-        // Close the queue first: dropping the parts may try to begin new tasks, and nobody would run them.
+        // Close the queue first: dropping the parts may start new tasks, and nobody would run them.
         self.conn.0.tasks.close();
         self.futures.clear();
         self.close_reason = Some(reason.clone());
@@ -129,13 +129,13 @@ impl Future for Driver {
                     self.end(reason.clone());
                     return Poll::Ready(reason);
                 }
-                // Impossible: the life of the connection is among the parts, and ends with a reason.
+                // Unreachable: the connection's life is one of the parts, and ends with a reason.
                 Poll::Ready(None) => {
                     self.end(CloseReason::Local);
                     return Poll::Ready(CloseReason::Local);
                 }
                 Poll::Pending if self.conn.0.tasks.set_waker(cx.waker()) => return Poll::Pending,
-                // A task has been begun meanwhile.
+                // A task was started meanwhile.
                 Poll::Pending => {}
             }
         }
@@ -152,25 +152,25 @@ impl Drop for Driver {
     }
 }
 
-/// What is done beside reading: writing, and the work on requests.
+/// The tasks of a connection other than reading: writing, and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
-    /// How many running tasks the connection waits for before it ends.
+    /// The number of running tasks that the connection waits for before it ends.
     running_count: watch::Sender<usize>,
     spawn_fn: Option<SpawnFn>,
 }
 
 #[derive(Default)]
 struct DriverQueue {
-    /// For the driver to take.
+    /// Tasks that the driver has not taken yet.
     new_tasks: Vec<DriverFuture>,
-    /// Wakes the driver, which is not being polled.
+    /// The waker of the driver while it is not being polled.
     waker: Option<Waker>,
-    /// The driver is gone.
+    /// Whether the driver has ended.
     closed: bool,
 }
 
-/// Counts one of the tasks that are waited for, until it is dropped.
+/// Counts a task that is waited for, until it is dropped.
 struct TaskCounter(watch::Sender<usize>);
 
 impl Drop for TaskCounter {
@@ -192,7 +192,7 @@ impl Tasks {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins something that the end of the connection waits for. If it panics, it ends alone.
+    /// Starts a task that the end of the connection waits for. If it panics, only this task ends.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.running_count.send_modify(|running| *running += 1);
         let running = TaskCounter(self.running_count.clone());
@@ -202,7 +202,7 @@ impl Tasks {
         });
     }
 
-    /// Begins something that the end of the connection does not wait for. If it panics, it ends alone.
+    /// Starts a task that the end of the connection does not wait for. If it panics, only this task ends.
     pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
             if done.is_err() {
@@ -214,7 +214,7 @@ impl Tasks {
         }
         let mut queue = self.lock();
         if queue.closed {
-            // The lock is free when the task is dropped: that may begin another one.
+            // Release the lock before the task is dropped, which may start another one.
             drop(queue);
             return;
         }
@@ -226,7 +226,7 @@ impl Tasks {
         }
     }
 
-    /// The tasks that were begun since. The driver is being polled: it need not be woken.
+    /// Takes the tasks that were started since the last call. While the driver is being polled, it need not be woken.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
         let (new, waker) = {
             let mut queue = self.lock();
@@ -236,7 +236,7 @@ impl Tasks {
         new
     }
 
-    /// Has whoever begins the next task wake the driver; `false` if there is a new task already.
+    /// Sets the waker for the next new task. Returns `false` if there is a new task already.
     fn set_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut queue = self.lock();
@@ -247,23 +247,23 @@ impl Tasks {
         false
     }
 
-    /// Waits until all that is waited for has ended.
+    /// Waits until all tasks that are waited for have ended.
     pub(super) async fn wait(&self) {
         let mut running = self.running_count.subscribe();
-        // It cannot fail: the sender is here.
+        // Cannot fail: `self` holds the sender.
         let _ = running.wait_for(|running| *running == 0).await;
     }
 
-    /// There is no driver any more.
+    /// Closes the queue when the driver has ended.
     fn close(&self) {
         self.lock().closed = true;
-        // When the lock is free: dropping them may begin others.
+        // After the lock is released: dropping tasks may start others.
         drop(self.take_new_tasks());
     }
 }
 
-/// Sleeps for `time`: with tokio's timer inside a tokio runtime, so that tests can pause it; otherwise with the thread of
-/// `futures-timer`.
+/// Sleeps for `time`: with tokio's timer in a tokio runtime, so that tests can pause it, and with the thread of
+/// `futures-timer` otherwise.
 async fn sleep(time: Duration) {
     if tokio::runtime::Handle::try_current().is_ok() {
         tokio::time::sleep(time).await;
@@ -272,7 +272,7 @@ async fn sleep(time: Duration) {
     }
 }
 
-/// What `work` gives; `None` if it takes longer than this.
+/// Returns the result of `work`, or `None` if it takes longer than `time`.
 pub(crate) async fn timeout<T>(time: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;

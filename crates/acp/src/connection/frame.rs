@@ -1,27 +1,27 @@
-//! Bytes to lines: one message a line.
+//! Splits bytes into lines: one message per line.
 //!
-//! Takes `\n` and `\r\n`, passes over empty lines, and a line over the limit does not fill memory:
-//! its two ends are kept to tell whose message it was, the rest is dropped as it comes. Of an answer with a large
-//! text the text is taken out as it comes.
+//! Accepts `\n` and `\r\n` and skips empty lines. A line over the limit does not fill memory: its two ends are kept
+//! to find out whose message it was, and the rest is dropped as it arrives. If a response has a large text, the text
+//! is extracted as it arrives.
 
 use std::ops::Range;
 
 pub(crate) use super::large_text::{LARGE_TEXT, LargeTextReader, LargeTextResponse};
 
-/// How much of the beginning of an oversized line is kept: enough for its id and method.
+/// How many bytes of the start of an oversized line are kept: enough for its id and method.
 pub(crate) const HEAD: usize = 1024;
 
-/// How much of its end is kept: some write the id last.
+/// How many bytes of its end are kept: some peers write the id last.
 pub(crate) const TAIL: usize = 256;
 
-/// How much room is offered to a read.
+/// How much capacity a read is offered, in bytes.
 const ROOM: usize = 64 * 1024;
 
-/// A line, without its end.
+/// A line, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     Line(&'a [u8]),
-    /// An answer whose text was taken out.
+    /// A response whose text was extracted.
     LargeText(LargeTextResponse),
     /// A line over the limit.
     Oversized {
@@ -29,27 +29,27 @@ pub(crate) enum Frame<'a> {
         head: &'a [u8],
         /// Its last bytes.
         tail: &'a [u8],
-        /// How long it was.
+        /// The length of the line.
         length: usize,
     },
 }
 
-/// Splits what is read into lines. Lines are handed out where they lie; nothing is copied.
+/// Splits input into lines. Lines are returned in place, without a copy.
 #[derive(Debug)]
 pub(crate) struct Framer {
     buf: Vec<u8>,
-    /// Where the line being read begins.
+    /// Where the current line starts.
     start: usize,
-    /// Up to where it has been searched for its end.
+    /// How far the current line has been searched for its end.
     scanned: usize,
     max_line: usize,
-    /// How much has been dropped of the line being read, between its head and its tail.
+    /// How many bytes of the current line were dropped between its head and its tail.
     dropped_len: usize,
-    /// From how many bytes on a text is large.
+    /// The size from which a text is large, in bytes.
     large_text_len: usize,
-    /// The text that is being taken out of it.
+    /// The text that is being extracted from the current line.
     large_text: Option<LargeTextReader>,
-    /// What stood before a text that was over the limit.
+    /// The part of the line before a text that was over the limit.
     prefix: Vec<u8>,
 }
 
@@ -67,13 +67,13 @@ impl Framer {
         }
     }
 
-    /// The buffer to read into, with room at its end.
+    /// Returns the buffer to read into, with spare capacity at its end.
     pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
             self.start = 0;
             self.scanned = 0;
-            // A large message is rare; its buffer is not kept.
+            // Large messages are rare; their buffer is not kept.
             if self.buf.capacity() > 4 * ROOM {
                 self.buf = Vec::new();
             }
@@ -86,7 +86,7 @@ impl Framer {
         &mut self.buf
     }
 
-    /// The next whole line.
+    /// Returns the next complete line.
     pub(crate) fn next(&mut self) -> Option<Frame<'_>> {
         loop {
             let unseen = self.buf.get(self.scanned..).unwrap_or_default();
@@ -116,8 +116,8 @@ impl Framer {
         }
     }
 
-    /// Takes a large text out of the line that is still arriving, if it is in an answer that `wants` one: to be
-    /// called when there is no whole line.
+    /// Extracts a large text from the line that is still arriving, if it is a response for which `wants` returns
+    /// `true`. Call this when there is no complete line.
     pub(crate) fn take_text(&mut self, wants: impl FnOnce(i64) -> bool) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
@@ -139,7 +139,7 @@ impl Framer {
         self.consume(taken);
     }
 
-    /// A line out of which a text was taken, and what is left of it.
+    /// Finishes a line from which a text was extracted.
     fn finish_large_text(
         &mut self,
         arriving: LargeTextReader,
@@ -150,7 +150,7 @@ impl Framer {
             let rest = self.buf.get(rest).unwrap_or_default();
             return Frame::LargeText(arriving.finish(rest));
         }
-        // Its beginning tells whose it was.
+        // The beginning says whose message it was.
         self.prefix = arriving.into_prefix();
         Frame::Oversized {
             head: &self.prefix,
@@ -159,7 +159,7 @@ impl Framer {
         }
     }
 
-    /// So much of the line being read is not needed any more.
+    /// Marks bytes of the current line as consumed.
     fn consume(&mut self, bytes: usize) {
         self.start += bytes;
         self.dropped_len += bytes;
@@ -167,12 +167,12 @@ impl Framer {
     }
 
     #[cfg(any(feature = "bridge", feature = "__internals"))]
-    /// How many bytes wait to be handed out.
+    /// Returns how many bytes are buffered.
     pub(crate) fn buffered_len(&self) -> usize {
         self.buf.len() - self.start
     }
 
-    /// What is left when the input ends: a line without an end.
+    /// Returns the rest when the input ends: a line without a line ending.
     pub(crate) fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
@@ -188,7 +188,7 @@ impl Framer {
         trim_line(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
     }
 
-    /// Of a line that is over the limit already, only the ends are kept.
+    /// Drops the middle of a line that is over the limit.
     fn drop_oversized(&mut self) {
         let kept = self.buf.len() - self.start;
         if self.dropped_len + kept > self.max_line && kept > HEAD + TAIL {
@@ -199,7 +199,7 @@ impl Framer {
     }
 }
 
-/// The line's content without `\r` and surrounding blanks; `None` if nothing is left.
+/// Returns the line's range without `\r` and surrounding blanks, or `None` if nothing is left.
 fn trim_line(buf: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let line = buf.get(start..end)?;
     let first = line.iter().position(|b| !b.is_ascii_whitespace())?;

@@ -1,4 +1,4 @@
-//! Requests of the peer's that wait for our answer.
+//! Requests in flight: received and not responded to yet.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,26 +16,26 @@ use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
 
-/// The peer's requests that are being worked on.
+/// The requests in flight.
 #[derive(Default)]
 pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 
 #[derive(Default)]
 struct InFlightTable {
     requests: HashMap<RequestId, InFlightEntry>,
-    /// What all of them take.
+    /// The memory that all of them take, in bytes.
     memory: usize,
 }
 
 struct InFlightEntry {
     cancel_token: CancellationToken,
-    /// What it takes, in bytes.
+    /// The memory that it takes, in bytes.
     memory: usize,
 }
 
 impl InFlightTable {
-    /// Whether there is room for so much more. One request alone has it, however large it is: it is no larger
-    /// than a message may be.
+    /// Checks that there is memory for `more` bytes. A single request is always accepted, because it cannot be larger
+    /// than a message.
     fn check_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
@@ -52,10 +52,10 @@ impl InFlightRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request that takes so much memory.
+    /// Adds a request that takes this much memory.
     ///
     /// # Errors
-    /// What to answer if it cannot be worked on: there are too many, or its id is in use.
+    /// The error to respond with: there are too many requests, or the id is in use.
     pub(crate) fn add(
         &self,
         id: &RequestId,
@@ -89,7 +89,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// A request takes so much more than its own text.
+    /// Adds to the memory that a request takes beyond its own text.
     fn grow(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
         table.check_room(more, table.requests.len() <= 1, limits)?;
@@ -115,8 +115,8 @@ impl InFlightRequests {
     }
 }
 
-/// A request of the peer's. Dropping it without an answer answers with an internal error, so that
-/// a handler that panics leaves nobody waiting.
+/// The means to respond to a request. Dropping it without a response sends an internal error, so that the peer gets a
+/// response even if a handler panics.
 #[derive(Debug)]
 pub(crate) struct Responder {
     conn: Connection,
@@ -133,15 +133,15 @@ impl Responder {
         }
     }
 
-    /// The request's id, for what belongs to the request.
+    /// Returns the request's id.
     pub(crate) fn id(&self) -> Option<RequestId> {
         self.id.clone()
     }
 
-    /// Working on this request takes so much more memory than the request itself.
+    /// Reserves memory for the work on this request, beyond the request itself.
     ///
     /// # Errors
-    /// There is no room for it: [`Limits::request_memory`].
+    /// The limit is exceeded: [`Limits::request_memory`].
     pub(crate) fn reserve_memory(&self, more: usize) -> Result<(), Error> {
         let Some(id) = &self.id else { return Ok(()) };
         let inner = &self.conn.0;
@@ -151,10 +151,10 @@ impl Responder {
             .map_err(Error::internal)
     }
 
-    /// The answer takes so much memory until the peer has read it.
+    /// Reserves memory for the response until the peer has read it.
     ///
     /// # Errors
-    /// There is no room for it beside the other requests and answers: [`Limits::request_memory`].
+    /// Together with the other requests and responses, it exceeds the limit: [`Limits::request_memory`].
     fn reserve_response_memory(&self, answer: usize) -> Result<(), Error> {
         self.reserve_memory(answer).map_err(|_| {
             Error::internal(format!(
@@ -164,21 +164,21 @@ impl Responder {
         })
     }
 
-    /// Is cancelled when the peer cancels this request.
+    /// Returns the token that is cancelled when the peer cancels this request.
     pub(crate) fn cancellation_token(&self) -> &CancellationToken {
         &self.cancel_token
     }
 
-    /// Where the request came from.
+    /// Returns the connection that the request came from.
     pub(crate) fn connection(&self) -> &Connection {
         &self.conn
     }
 
-    /// Sends the answer. Dropped while it waits for room, it is not sent, and another one is.
+    /// Sends the response. If this is dropped while it waits for capacity, an internal error is sent instead.
     pub(crate) async fn answer<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
         let Some(id) = self.id.clone() else { return };
         let (outbox, in_flight) = (&self.conn.0.outbox, &self.conn.0.in_flight);
-        // The peer may use the id again as soon as it has the answer.
+        // The peer may reuse the id as soon as it has the response.
         let answered = |written: &serde_json::Result<()>| {
             if written.is_ok() {
                 in_flight.remove(&id);
@@ -217,16 +217,16 @@ impl Responder {
         }
     }
 
-    /// As [`answer`](Self::answer), for an answer that is written piece by piece. It can be written.
+    /// Sends a response piece by piece, like [`answer`](Self::answer). It must be serializable.
     async fn respond_in_pieces(mut self, message: LargeTextMessage) {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();
         let last = || conn.0.in_flight.remove(&id);
-        // At the end of the connection there is nobody to answer.
+        // Fails only when the connection has ended.
         let _ = conn.0.outbox.push_in_pieces(&message, last).await;
     }
 
-    /// As [`spawn`](Self::spawn), for the text of a file, which may be large.
+    /// Runs work like [`spawn`](Self::spawn), for the text of a file, which may be large.
     pub(crate) fn spawn_text(
         self,
         work: impl Future<Output = Result<ReadTextFileResponse, Error>> + Send + 'static,
@@ -251,7 +251,7 @@ impl Responder {
         });
     }
 
-    /// What `spawn_with_responder` gives, or that the peer has cancelled it; `None` at the end of the connection.
+    /// Returns the result of the work, or that the peer has cancelled it; `None` at the end of the connection.
     async fn or_cancelled<R>(
         &self,
         work: impl Future<Output = Result<R, Error>>,
@@ -281,7 +281,8 @@ impl Responder {
         });
     }
 
-    /// As [`spawn`](Self::spawn), for an answer that may be large: `weigh` tells how much memory it takes.
+    /// Runs work like [`spawn`](Self::spawn), for a response that may be large. `weigh` returns how much memory it
+    /// takes.
     pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -299,7 +300,7 @@ impl Responder {
         });
     }
 
-    /// As [`spawn`](Self::spawn), for work that sends the answer itself, and goes on after it.
+    /// Runs work like [`spawn`](Self::spawn) that sends the response itself and continues afterwards.
     #[inline(never)]
     pub(crate) fn spawn_with_responder<F>(self, work: impl FnOnce(Self) -> F)
     where
@@ -320,7 +321,7 @@ impl Responder {
     }
 }
 
-/// An answer to be sent in pieces, if its text is so large that this is worth it.
+/// Splits a response for sending in pieces, if its text is large enough to be worth it.
 fn split_large_text(
     id: Option<&RequestId>,
     mut response: ReadTextFileResponse,
@@ -346,13 +347,13 @@ fn split_large_text(
     })
 }
 
-/// Starts to work on a request: the first step at once, on the reader, the rest beside it. So requests
-/// take effect in the order they arrived in as far as they need to wait for nothing: a prompt that
-/// follows a change of mode finds the mode changed. Most are done with the first step.
+/// Starts to work on a request: the first step at once, on the reader, the rest beside it. So requests take effect in
+/// the order in which they arrive, as far as they need not wait: a prompt after a change of mode finds the mode
+/// changed. Most requests finish in the first step.
 fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
-    // A task that panics ends alone; the first step must not take the reader with it. What is
-    // begun is polled again, so nothing is lost by a waker that does nothing.
+    // A task that panics ends alone; its first step must not take the reader with it. The task is polled again later,
+    // so a waker that does nothing loses nothing.
     let first = catch_unwind(AssertUnwindSafe(|| {
         work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }));
@@ -376,8 +377,8 @@ impl Drop for Responder {
             jsonrpc::Error::internal("the request was dropped without a response")
         };
         let conn = self.conn.clone();
-        // It counts as being worked on until it is answered, so that not more of them can wait for that than
-        // of others.
+        // A request stays in flight until its response is sent, so that the number of waiting responses is limited,
+        // too.
         self.conn.send_soon(move |buf| {
             let written = jsonrpc::write_error(buf, &id, &error);
             conn.0.in_flight.remove(&id);

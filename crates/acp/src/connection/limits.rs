@@ -1,41 +1,39 @@
-//! How much a connection keeps.
+//! Limits on the memory of a connection.
 
 use std::time::Duration;
 
-/// How much a connection keeps, in bytes unless said otherwise.
+/// Limits on the memory of a connection, in bytes unless stated otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest message that is read (64 MiB). A longer one is passed over; a request gets an
-    /// error for an answer, an answer fails the request it is for.
+    /// The longest message that is read (64 MiB). A longer one is skipped: a request gets an error response, and a
+    /// response fails its request.
     pub message: usize,
-    /// How much memory a message may take once it has been read (512 MiB), as estimated from its text: of
-    /// small objects a hundred times as much, of text hardly more. One that takes more is treated as one that
-    /// is too long.
+    /// How much memory a message may take once it has been read (512 MiB), estimated from its text: a hundred times
+    /// as much for small objects, hardly more for text. A message over this limit is treated as too long.
     pub message_memory: usize,
-    /// What may wait to be written before senders wait (256 KiB).
+    /// How much may be buffered for writing before senders wait (256 KiB).
     pub outbox: usize,
-    /// What is read ahead while an update handler works (1 MiB).
+    /// How much is read ahead while an update handler runs (1 MiB).
     pub read_ahead: usize,
-    /// What is read ahead while an update handler works and someone waits for an answer, which may
-    /// be the handler itself (16 MiB). Beyond it those who wait get [`Error::Backlog`](crate::Error::Backlog).
+    /// How much is read ahead while an update handler runs and a request is pending, which may be the handler's own
+    /// (16 MiB). Beyond it, such requests fail with [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
-    /// How many requests of the peer's are worked on at once (1024). Further ones are refused.
+    /// How many requests may be in flight (1024). Further ones are rejected.
     pub requests: usize,
-    /// How much memory the requests of the peer's may take that are worked on at once (128 MiB), as
-    /// [`message_memory`](Self::message_memory) is estimated; what a permission request is about is counted
-    /// with it. Further ones are refused; one alone is not.
+    /// How much memory the requests in flight may take (128 MiB), estimated as for
+    /// [`message_memory`](Self::message_memory). The tool call of a permission request counts, too. Further requests
+    /// are rejected; a single one never is.
     pub request_memory: usize,
-    /// How many prompts of one session may wait for those before them (256), on the agent's side. Further ones
-    /// are refused.
+    /// How many prompts of one session may be queued (256), on the agent's side. Further ones are rejected.
     pub prompts: usize,
-    /// How many sessions a client may have open (4096), on the agent's side. Further ones are refused.
+    /// How many sessions a client may have open (4096), on the agent's side. Further ones are rejected.
     pub sessions: usize,
-    /// How much a session's [`Thread`](crate::Thread) keeps (64 MiB), on the client's side. Beyond it the
-    /// earliest is dropped, and the thread says so: [`Thread::dropped`](crate::Thread::dropped).
+    /// How much a session's [`Thread`](crate::Thread) keeps (64 MiB), on the client's side. Beyond it, the oldest
+    /// part is dropped, which [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
-    /// How long requests of the peer's may go on after it has closed its side (not at
-    /// all; [`agent::serve`](crate::agent::serve) gives them 2 s).
+    /// How long requests in flight may continue after the peer has closed its side (zero by default;
+    /// [`agent::serve`](crate::agent::serve) gives them 2 s).
     pub linger: Duration,
 }
 
@@ -57,7 +55,7 @@ impl Default for Limits {
     }
 }
 
-/// A setter for each limit.
+/// Defines a setter for each limit.
 macro_rules! setters {
     ($($name:ident: $type:ty),+ $(,)?) => { $(
         #[doc = concat!("Sets [`", stringify!($name), "`](Self#structfield.", stringify!($name), ").")]
@@ -70,7 +68,7 @@ macro_rules! setters {
 }
 
 impl Limits {
-    /// The default ones.
+    /// Creates the default limits.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -91,10 +89,10 @@ impl Limits {
     }
 }
 
-/// What a connection takes at most: the formulas of `docs/memory.md`, where each part of them is explained.
+/// The maximum memory of a connection: the formulas of `docs/memory.md`, which explains each part.
 impl Limits {
-    /// The most memory that a connection takes on the client's side, in bytes, with so many sessions open.
-    /// What the client's own handlers take is not in it, nor is what is asked of the agent and said to it.
+    /// Returns the maximum memory of a connection on the client's side, in bytes, with this many sessions open. It
+    /// does not include the memory of the client's own handlers, or of the requests and prompts it sends.
     #[must_use]
     pub fn max_client_memory(&self, sessions: usize) -> usize {
         let threads = sessions
@@ -107,13 +105,13 @@ impl Limits {
         self.max_shared_memory()
             .saturating_add(ahead)
             .saturating_add(threads)
-            // The update that is folded into its thread, beside the one that is delivered.
+            // The update that is being folded into its thread, besides the one that is being delivered.
             .saturating_add(self.message_memory)
     }
 
-    /// The most memory that a connection takes on the agent's side, in bytes, with so many sessions open,
-    /// of which there are never more than [`sessions`](Self::sessions). What the agent itself keeps of a
-    /// session or a turn is not in it.
+    /// Returns the maximum memory of a connection on the agent's side, in bytes, with this many sessions open, of
+    /// which there are never more than [`sessions`](Self::sessions). It does not include what the agent itself stores
+    /// for a session or a turn.
     #[must_use]
     pub fn max_agent_memory(&self, sessions: usize) -> usize {
         let sessions = sessions.min(self.sessions).saturating_mul(SESSION);
@@ -121,21 +119,22 @@ impl Limits {
     }
 
     fn max_shared_memory(&self) -> usize {
-        // The buffer grows by doubling, and is there twice while it does.
+        // The buffer grows by doubling, and exists twice while it does.
         let text = self.message.saturating_add(READ).saturating_mul(3);
         let read = text.saturating_add(self.message_memory);
         let requests = self
             .request_memory
             .max(self.message_memory)
             .saturating_add(self.requests.saturating_mul(TASK));
-        // One that is filled and one that is written, each grown by doubling; a refusal names what it refuses.
+        // One that is being filled and one that is being written, each grown by doubling; an error names what it
+        // rejects.
         let reserve = self.outbox.saturating_mul(5).saturating_add(self.message);
         let written = reserve.saturating_mul(4);
         read.saturating_add(requests).saturating_add(written)
     }
 
-    /// What a thread takes: text that came in pieces may have as much room again behind it, and what is there
-    /// once (commands, options) comes on top.
+    /// Returns the memory of a thread: text that came in chunks may have as much spare capacity, and commands and
+    /// options come on top.
     fn thread_with_slack(&self) -> usize {
         self.thread.saturating_mul(5) / 2
     }
@@ -144,8 +143,8 @@ impl Limits {
 /// How much is read at once, in bytes.
 const READ: usize = 64 * 1024;
 
-/// What the task takes that works on a request, in bytes: the library's part of it.
+/// The library's part of the memory of a task that works on a request, in bytes.
 const TASK: usize = 16 * 1024;
 
-/// What a session takes on the agent's side, in bytes: its paths, its id twice.
+/// The memory of a session on the agent's side, in bytes: its paths, and its id twice.
 const SESSION: usize = 300 * 1024;

@@ -1,12 +1,11 @@
-//! The connection: one reader, one writer, one table of requests that wait for an answer.
+//! The connection: one reader, one writer, one table of pending requests.
 //!
-//! What it promises:
-//! - **Order.** Messages are looked at in the order they arrived, one after the other.
-//! - **Back-pressure.** What is to be sent is bounded in bytes; who sends waits for room.
-//! - **No deadlock between the two.** The reader never waits for the writer, except for room to
-//!   answer a peer that floods it with what must be answered and reads none of the answers.
-//! - **Nothing left behind.** At the end every waiting request fails with one error, and every task
-//!   ends.
+//! Guarantees:
+//! - **Order.** Messages are handled one after the other, in the order in which they arrive.
+//! - **Back-pressure.** Outgoing messages are bounded in bytes; senders wait for capacity.
+//! - **No deadlock between the two.** The reader never waits for the writer, with one exception: a peer that floods
+//!   it with messages that need error responses, and reads none of them.
+//! - **Nothing left running.** At the end, every pending request fails with one error, and every task ends.
 //!
 //! See `docs/decisions/0002-order-and-back-pressure.md`.
 
@@ -46,19 +45,19 @@ use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
 use crate::transport::Transport;
 
-/// How long the end of a connection waits for the peer to take what was sent before.
+/// How long the end of a connection waits for the peer to read what was sent before.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How long what a peer has said is still read once nothing can be written to it any more.
+/// How long input is still read once nothing can be written any more.
 const LAST_READ: Duration = Duration::from_millis(200);
 
-/// What a connection has seen that is no message of the protocol.
+/// Counts of input that is not a message of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Noise {
     /// Lines that are not JSON, such as log output.
     pub lines: u64,
-    /// Answers to nothing that was asked.
+    /// Responses that match no pending request.
     pub unmatched_responses: u64,
     /// Notifications that could not be read or are unknown.
     pub unread_notifications: u64,
@@ -77,19 +76,19 @@ impl Counters {
     }
 }
 
-/// A side of the protocol: what is done with what arrives.
+/// One side of the protocol, which handles messages.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// A notification that has been read and waits to be delivered.
+    /// A notification that has been read and is to be delivered.
     type Event: Send;
 
-    /// What to do with lines that are no messages.
+    /// What to do with lines that are not messages.
     const NOISE: NoisePolicy;
 
-    /// Looks at a request, in the order of the wire, and starts working on it. Must not block.
+    /// Handles a request, in the order of arrival, and starts the work on it. Must not block.
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder);
 
-    /// Looks at a notification, in the order of the wire. Must not block. What takes time, or is the
-    /// user's code, goes into the event.
+    /// Handles a notification, in the order of arrival. Must not block: slow work and the user's code belong in the
+    /// event.
     fn notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -97,8 +96,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
-    /// As [`notification`](Self::notification), for one whose params are this text, of which is not known yet
-    /// whether it is JSON. `None` if it is not, or if they are better looked at as those of any other.
+    /// Handles a notification like [`notification`](Self::notification), with params that may not be valid JSON.
+    /// Returns `None` if they are not, or if they should be read in the usual way.
     fn plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -109,10 +108,10 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Delivers an event. The next message is looked at when this is done.
+    /// Delivers an event. The next message is handled when this is done.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
-    /// The connection is over.
+    /// Called when the connection has ended.
     fn closed(&self, reason: &CloseReason) {
         let _ = reason;
     }
@@ -121,10 +120,10 @@ pub(crate) trait Handler: Send + Sync + 'static {
 /// What to do with lines that are not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
-    /// Answer with a parse error, as JSON-RPC says.
+    /// Respond with a parse error, as JSON-RPC requires.
     Respond,
-    /// Count and show them: agents are known to print logs and banners to stdout. What looks like
-    /// JSON is answered all the same.
+    /// Count and show them: some agents print logs and banners to stdout. Lines that look like JSON still get a
+    /// response.
     Skip,
 }
 
@@ -139,15 +138,15 @@ pub(crate) struct ConnectionInner {
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) on_noise: Option<NoiseHandler>,
-    /// The reader is to stop.
+    /// Stops the reader.
     stop_token: CancellationToken,
-    /// What is being worked on is to be dropped.
+    /// Aborts the work in flight.
     pub(crate) abort_token: CancellationToken,
-    /// Writing, and the work on the peer's requests.
+    /// Writing, and the work on requests.
     pub(crate) tasks: Tasks,
-    /// How reading or writing failed, if it did.
+    /// The failure of reading or writing, if there was one.
     failure: OnceLock<CloseReason>,
-    /// Why it ended, once everything has.
+    /// The reason why it ended, once everything has.
     close_reason: watch::Sender<Option<CloseReason>>,
 }
 
@@ -158,7 +157,7 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// A connection, and what moves it.
+    /// Creates a connection and its driver.
     pub(crate) fn new<H: Handler>(
         transport: Transport,
         options: Options,
@@ -171,7 +170,7 @@ impl Connection {
             ..
         } = options;
         let conn = Self(Arc::new(ConnectionInner {
-            // An answer that cannot wait is small; what is kept for them is four times as much.
+            // Responses that cannot wait are small; they get four times as much capacity.
             outbox: Outbox::new(limits.outbox, 4 * limits.outbox),
             pending: PendingTable::default(),
             in_flight: InFlightRequests::default(),
@@ -201,29 +200,29 @@ impl Connection {
         self.0.stop_token.cancel();
     }
 
-    /// Closes the connection. What has been sent before is still written, for two seconds at most.
+    /// Closes the connection. Messages that were sent before are still written, for two seconds at most.
     pub fn close(&self) {
         self.shut_down(CloseReason::Local);
     }
 
-    /// Waits until the connection has ended and nothing of it runs any more, and tells why it did. Work that was
-    /// [spawned elsewhere](Options::spawn_work) may have one poll to go, if it did not end in two seconds.
+    /// Waits until the connection has ended and all its work is done. Returns the reason. Work that was [spawned
+    /// elsewhere](Options::spawn_work) and did not end in two seconds may be polled once more.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.close_reason.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
-            // Both are impossible: the sender is here, and what is waited for is a reason.
+            // Unreachable: `self` holds the sender, and the value that is waited for is a reason.
             Ok(None) | Err(_) => CloseReason::Local,
         }
     }
 
-    /// Whether the connection is ending or has ended.
+    /// Returns `true` if the connection is closing or closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.stop_token.is_cancelled() || self.0.abort_token.is_cancelled()
     }
 
-    /// What was seen that is no message of the protocol.
+    /// Returns counts of input that is not a message of the protocol.
     #[must_use]
     pub fn noise(&self) -> Noise {
         let counters = &self.0.counters;
@@ -234,18 +233,17 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer. Dropping the future cancels the request
-    /// (`$/cancel_request`).
+    /// Sends a request and waits for its response. Dropping the future cancels the request (`$/cancel_request`).
     ///
     /// # Errors
-    /// The peer's error answer, an answer that cannot be read, the end of the connection, params that are no
-    /// JSON, or, from within an update handler, too much that it has not taken ([`Error::Backlog`]).
+    /// The peer responds with an error or with a result that cannot be read; the connection ends; the params cannot
+    /// be written as JSON; or, inside an update handler, too many updates are unprocessed ([`Error::Backlog`]).
     pub async fn request<R: Request>(&self, params: &R) -> Result<R::Response> {
         self.request_with(params, RequestOptions::default(), |_| ())
             .await
     }
 
-    /// Sends a request of any method and waits for its answer as it comes: Extensibility, "Custom Requests".
+    /// Sends a request of any method and returns its result unchanged: Extensibility, "Custom Requests".
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -260,8 +258,8 @@ impl Connection {
         .await
     }
 
-    /// As [`request`](Self::request); `on_response` sees what became of it, even when the future was
-    /// dropped. It sees an answer on the reader, before the next message is looked at.
+    /// Sends a request like [`request`](Self::request). `on_response` gets the outcome, even if the future was
+    /// dropped. It runs on the reader, before the next message is handled.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
@@ -279,7 +277,7 @@ impl Connection {
         .await
     }
 
-    /// Sends a request of any method; `read` makes of its answer, on the reader, what this gives.
+    /// Sends a request of any method. `read` converts its response, on the reader.
     pub(crate) async fn call<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -290,7 +288,7 @@ impl Connection {
         self.send_request(method, params, ask, None, read).await
     }
 
-    /// Reads a text file. A large text is read while it arrives, so that it is in memory once.
+    /// Reads a text file. A large text is decoded while it arrives, so that it is in memory only once.
     pub(crate) async fn read_text_file(
         &self,
         request: &ReadTextFileRequest,
@@ -321,7 +319,7 @@ impl Connection {
         let (sender, receiver) = oneshot::channel();
         let waiting = PendingEntry {
             on_response: Box::new(move |answer| {
-                // Nobody waits any more: the future was dropped.
+                // Fails if the future was dropped.
                 let _ = sender.send(read(answer));
             }),
             is_ordered: ask.is_ordered,
@@ -349,10 +347,10 @@ impl Connection {
             .unwrap_or(Err(Error::Closed(CloseReason::Local)))
     }
 
-    /// Sends a notification; waits for room when the peer reads slowly.
+    /// Sends a notification. Waits for capacity if the peer reads slowly.
     ///
     /// # Errors
-    /// The end of the connection, or params that are no JSON ([`Error::Unwritable`]).
+    /// The connection has ended, or the params cannot be written as JSON ([`Error::Unwritable`]).
     pub async fn notify<N: Notification>(&self, params: &N) -> Result<()> {
         self.notify_raw(N::METHOD, params).await
     }
@@ -373,9 +371,9 @@ impl Connection {
             })
     }
 
-    /// Sends what `spawn_writer` writes, from where one cannot wait: at once, or, when the peer has long stopped
-    /// reading, as soon as there is room. There are not more of these than of what they end: requests that are
-    /// worked on, turns, terminals.
+    /// Sends what `spawn_writer` writes, from where one cannot wait: at once or, if the peer has stopped reading, as
+    /// soon as there is capacity. There are never more of these messages than of what they end: requests in flight,
+    /// turns, terminals.
     fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
         if self.0.outbox.push_now(&mut write).is_some() {
             return;
@@ -395,7 +393,7 @@ impl Connection {
         self.send_soon(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
     }
 
-    /// Sends a request from where one cannot wait, and does not look at its answer.
+    /// Sends a request from where one cannot wait, and ignores its response.
     pub(crate) fn request_now<R: Request + Sync>(&self, params: R) {
         let waiting = PendingEntry {
             on_response: Box::new(|_| ()),
@@ -410,11 +408,11 @@ impl Connection {
     }
 }
 
-/// The life of a connection, from the first byte to the last. Dropped before its end, it ends the connection.
+/// The life of a connection, from the first byte to the last. Dropping it early ends the connection.
 struct ConnectionLife<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
-    /// Why it is over, once it is.
+    /// The reason why it ended, once it has.
     close_reason: Option<CloseReason>,
 }
 
@@ -434,25 +432,25 @@ impl<H: Handler> ConnectionLife<H> {
             biased;
             () = inner.stop_token.cancelled() => {
                 if inner.failure.get().is_some() {
-                    // It reads no more. What it has said before it went is the best hint at why.
+                    // The peer no longer reads. What it wrote before is the best hint at the reason.
                     let _ = timeout(LAST_READ, reading).await;
                 }
                 CloseReason::Local
             }
-            // It ends last, unless it panicked or its executor dropped it.
+            // The writer ends last, unless it panicked or its executor dropped it.
             () = writing.wait_closed() => {
                 CloseReason::Transport(Arc::new(std::io::Error::other("the writer is gone")))
             }
             reason = &mut reading => reason,
         };
         let reason = inner.failure.get().cloned().unwrap_or(reason);
-        // Nothing more arrives: who waits for an answer waits in vain.
+        // Nothing more arrives: pending requests cannot get a response.
         self.fail_pending(&reason);
         if matches!(reason, CloseReason::Peer) {
-            // What the peer asked for before it closed its side may come to its end.
+            // Requests that the peer sent before it closed its side may finish.
             tokio::select! {
                 () = inner.stop_token.cancelled() => {}
-                // The tasks, not the answers: some go on after their answer has been sent.
+                // Wait for the tasks, not the responses: some continue after their response was sent.
                 _ = timeout(inner.limits.linger, inner.tasks.wait()) => {}
             }
         }
@@ -464,18 +462,18 @@ impl<H: Handler> ConnectionLife<H> {
         };
         let ended = timeout(LAST_WORDS, ended).await.is_some();
         if !ended && writing.is_written() {
-            // All has been taken: the peer may end by itself.
+            // All was written: the peer may end by itself.
             let _ = timeout(closing, writing.wait_closed()).await;
         }
         reason
     }
 
-    /// Begins to write what is sent.
+    /// Starts the writer.
     fn spawn_writer(&self, mut writer: crate::transport::TransportWriter) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
         let conn = self.conn.clone();
-        // Also if it is dropped before it is polled.
+        // Also if the task is dropped before it is polled.
         let ended = writing.closed.clone().drop_guard();
         self.conn.0.tasks.spawn_detached(async move {
             let _ended = ended;
@@ -504,9 +502,9 @@ impl<H: Handler> ConnectionLife<H> {
         self.conn.0.pending.fail(&error, PendingFilter::All);
     }
 
-    /// Ends what is being worked on.
+    /// Aborts the work in flight.
     fn abort(&mut self, reason: CloseReason) {
-        // First: if something below panics, this is not done again.
+        // Set this first: if something below panics, it is not done again.
         self.close_reason = Some(reason.clone());
         let inner = &*self.conn.0;
         inner.abort_token.cancel();
@@ -526,12 +524,12 @@ impl<H: Handler> Drop for ConnectionLife<H> {
     }
 }
 
-/// The writer, wherever it runs. Dropping this gives it up.
+/// The writer, wherever it runs. Dropping this aborts it.
 #[derive(Default)]
 struct WriterGuard {
-    /// All has been written, or cannot be.
+    /// Cancelled when all is written, or cannot be.
     written: CancellationToken,
-    /// It is closed as well.
+    /// Cancelled when the writer is also closed.
     closed: CancellationToken,
     abandoned: CancellationToken,
 }
@@ -541,7 +539,7 @@ impl WriterGuard {
         self.written.is_cancelled()
     }
 
-    /// Waits until all has been written, or cannot be, and the writer is closed.
+    /// Waits until all is written, or cannot be, and the writer is closed.
     async fn wait_closed(&self) {
         self.closed.cancelled().await;
     }
@@ -553,13 +551,12 @@ impl Drop for WriterGuard {
     }
 }
 
-/// How a request is made.
+/// Options of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOptions {
-    /// Its answer is not seen before the updates that arrived ahead of it, even while an update
-    /// handler is slow.
+    /// The response is not handled before the updates that arrived ahead of it, even if an update handler is slow.
     pub(crate) is_ordered: bool,
-    /// Dropping the future sends `$/cancel_request`. Otherwise its answer is awaited by nobody.
+    /// Dropping the future sends `$/cancel_request`. Otherwise the response is ignored.
     pub(crate) cancel_on_drop: bool,
 }
 
@@ -572,7 +569,7 @@ impl Default for RequestOptions {
     }
 }
 
-/// A request whose future may be dropped before it is answered.
+/// A pending request whose future may be dropped.
 struct RequestGuard<'a> {
     conn: &'a Connection,
     id: RequestId,
@@ -588,7 +585,7 @@ impl Drop for RequestGuard<'_> {
             }
             return;
         }
-        // Gone if it has been answered.
+        // `None` if it has a response.
         let Some(waiting) = self.conn.0.pending.take(&self.id) else {
             return;
         };

@@ -92,7 +92,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// Nobody waits for the answer to this request any more; what is to be done with it is still done.
+    /// NoopClient waits for the answer to this request any more; what is to be done with it is still done.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {

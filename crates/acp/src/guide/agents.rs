@@ -1,11 +1,11 @@
-//! Agents: what one implements, what it can say in a turn, what it may offer beyond.
+//! Agents: what an agent implements, what it can do in a turn, what else it can support.
 //!
 //! An agent is a value that implements [`Agent`]: it opens sessions ([`Agent::new_session`]) and runs turns in them
-//! ([`Agent::prompt`]). It is served
-//! on stdin and stdout by [`agent::serve_stdio`], on any pair of byte streams by [`agent::serve`].
+//! ([`Agent::prompt`]). [`agent::serve_stdio`] serves it on stdin and stdout, [`agent::serve`] on any pair of byte
+//! streams.
 //!
 //! ```
-//! use acp::agent::{Agent, NewToolCall, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, NewToolCall, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::{StopReason, ToolKind};
 //!
 //! struct Counter;
@@ -13,8 +13,8 @@
 //! impl Agent for Counter {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -27,10 +27,10 @@
 //!         Ok(StopReason::EndTurn)
 //!     }
 //! }
-//! # use acp::testing::{Nobody, connect};
+//! # use acp::testing::{NoopClient, connect};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Counter, Nobody).await;
+//! # let (agent, _) = connect(Counter, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! # assert_eq!(session.prompt("one two three").await?, StopReason::EndTurn);
 //! # session.thread().read(|thread| assert_eq!(thread.items().len(), 4));
@@ -38,51 +38,50 @@
 //! # }
 //! ```
 //!
-//! In a program, `main` is `acp::agent::serve_stdio(Counter).await`. On Unix nothing but the protocol
-//! reaches stdout from there on: what this process or its children print goes to stderr
-//! ([`transport::stdio()`](crate::transport::stdio())).
+//! In a program, `main` is `acp::agent::serve_stdio(Counter).await`. On Unix, only the protocol uses stdout from then
+//! on: what this process or its children print goes to stderr ([`transport::stdio()`](crate::transport::stdio())).
 //!
-//! One thread is enough for a connection, and quicker than several, which wake each other for each message:
-//! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for long between two awaits is better
-//! off with `tokio::task::spawn_blocking`, or with several threads and
-//! [`Options::spawn_work`](crate::Options::spawn_work): meanwhile nobody would read that the client cancels.
+//! One thread is enough for a connection, and faster than several, which would wake each other for each message:
+//! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for a long time between two awaits should use
+//! `tokio::task::spawn_blocking`, or several threads and [`Options::spawn_work`](crate::Options::spawn_work):
+//! otherwise a cancellation is not read meanwhile.
 //!
-//! # What is said in a turn
+//! # What an agent can do in a turn
 //!
-//! A [`Turn`] is the way to say something, and it is its [`Session`], too:
+//! A [`Turn`] has these methods; it is also its [`Session`]:
 //!
-//! | what | by |
+//! | what | method |
 //! |---|---|
 //! | a message, thoughts | [`message`](Session::message), [`message_content`](Session::message_content), [`thought`](Session::thought) |
-//! | what a tool does | [`tool_call`](Session::tool_call), which gives a [`ToolCallHandle`] for what becomes of it |
+//! | a tool call | [`tool_call`](Session::tool_call), which returns a [`ToolCallHandle`] for its updates |
 //! | a plan | [`plan`](Session::plan); several at once: [`plan_by_id`](Session::plan_by_id) |
-//! | may I? | [`ask`](Turn::ask); with answers of your own [`request_permission`](Turn::request_permission) |
-//! | a question | [`elicit`](Turn::elicit) |
+//! | permission | [`ask`](Turn::ask); with options of your own [`request_permission`](Turn::request_permission) |
+//! | input from the user | [`elicit`](Turn::elicit) |
 //! | the client's files | [`read_text_file`](Turn::read_text_file), [`write_text_file`](Turn::write_text_file) |
 //! | a command the client runs | [`create_terminal`](Turn::create_terminal) |
 //! | a command the agent runs | [`display_terminal`](Session::display_terminal) |
 //! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
 //!
-//! What the client does not offer fails with [`Error::NotOffered`] before anything is sent;
-//! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client reads
-//! slowly ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
-//! [recorded](crate::agent::Recorder); `?` ends the turn then. A request fails also with the client's error, such as a file that
-//! is not there: look at it before you give up the turn.
+//! What the client does not support fails with [`Error::Unsupported`] before anything is sent;
+//! [`ClientInfo::capabilities`] returns what it supports. Each method waits while the client reads slowly
+//! ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
+//! [recorded](crate::agent::Recorder); `?` then ends the turn. A request also fails with the client's error, such as
+//! a file that does not exist: look at it before you give up the turn.
 //!
-//! Outside of a turn there is the [`Session`], which is cheap to clone and may be kept: a title, commands or
-//! usage can be told at any time.
+//! Outside of a turn, use the [`Session`], which is cheap to clone and may be stored: a title, commands or usage can
+//! be sent at any time.
 //!
 //! # State of a session
 //!
-//! [`Agent::State`] is what an agent has of each session that is open: its conversation, its files, its servers.
-//! [`Agent::new_session`] makes it, and so do [`LoadSession`], [`ResumeSession`] and [`ForkSession`]. The library keeps it,
-//! hands it to every call about the session, and drops it when the session is closed or the connection ends. So an agent
-//! needs no table of sessions.
+//! [`Agent::State`] is the agent's data for each open session: its conversation, its files, its servers.
+//! [`Agent::new_session`] creates it, and so do [`LoadSession`], [`ResumeSession`] and [`ForkSession`]. The library
+//! stores it, passes it to every call about the session, and drops it when the session is closed or the connection
+//! ends. So an agent needs no table of sessions.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
 //!
-//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::StopReason;
 //!
 //! struct Counter;
@@ -95,8 +94,8 @@
 //!         &self,
 //!         _: &Session,
 //!         _: SessionSetup,
-//!     ) -> acp::Result<SessionOpened<AtomicU32>> {
-//!         Ok(SessionOpened::with_state(AtomicU32::new(0)))
+//!     ) -> acp::Result<OpenedSession<AtomicU32>> {
+//!         Ok(OpenedSession::with_state(AtomicU32::new(0)))
 //!     }
 //!
 //!     async fn prompt(&self, turns: &AtomicU32, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -107,13 +106,13 @@
 //! }
 //! ```
 //!
-//! # What it may offer
+//! # What else an agent can support
 //!
-//! An optional part of the protocol is a trait of its own, and [`Agent`] has a method that gives an
-//! implementation or nothing. What is advertised follows from what is given, so the two cannot disagree:
+//! Each optional part of the protocol is a trait, and [`Agent`] has a method that returns an implementation or
+//! `None`. The capabilities follow from that, so the two cannot disagree:
 //!
 //! ```
-//! use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, LoadSession, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::StopReason;
 //!
 //! struct Rememberer;
@@ -121,8 +120,8 @@
 //! impl Agent for Rememberer {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -139,16 +138,16 @@
 //!         &self,
 //!         session: &Session,
 //!         _: SessionSetup,
-//!     ) -> acp::Result<SessionOpened> {
+//!     ) -> acp::Result<OpenedSession> {
 //!         session.user_message("What was that?").await?;
 //!         session.message("A parrot.").await?;
-//!         Ok(SessionOpened::new())
+//!         Ok(OpenedSession::new())
 //!     }
 //! }
-//! # use acp::testing::{Nobody, connect};
+//! # use acp::testing::{NoopClient, connect};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Rememberer, Nobody).await;
+//! # let (agent, _) = connect(Rememberer, NoopClient).await;
 //! # assert!(agent.capabilities().load_session);
 //! # let session = agent.load_session("old", "/").await?;
 //! # session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
@@ -156,10 +155,10 @@
 //! # }
 //! ```
 //!
-//! | given by | the specification's |
+//! | method | the specification's |
 //! |---|---|
-//! | [`load_session`](Agent::load_session) | `session/load`: an old session, replayed |
-//! | [`resume_session`](Agent::resume_session) | `session/resume`: an old session, not replayed |
+//! | [`load_session`](Agent::load_session) | `session/load`: opens an existing session, with a replay |
+//! | [`resume_session`](Agent::resume_session) | `session/resume`: opens an existing session, without a replay |
 //! | [`fork_session`](Agent::fork_session) | `session/fork`: a copy of a session; unstable |
 //! | [`list_sessions`](Agent::list_sessions), [`close_session`](Agent::close_session), [`delete_session`](Agent::delete_session) | `session/list`, `session/close`, `session/delete` |
 //! | [`set_session_title`](Agent::set_session_title) | `session/set_title`; unstable |
@@ -193,7 +192,7 @@
 //! [`Turn`]: crate::agent::Turn
 //! [`Session`]: crate::agent::Session
 //! [`ToolCallHandle`]: crate::agent::ToolCallHandle
-//! [`Error::NotOffered`]: crate::Error::NotOffered
+//! [`Error::Unsupported`]: crate::Error::Unsupported
 //! [`ClientInfo::capabilities`]: crate::agent::ClientInfo::capabilities
 
 #[cfg(doc)]

@@ -1,32 +1,32 @@
-//! Cancellation: what is dropped and what is told, on either side.
+//! Cancellation: what is dropped and what is sent, on either side.
 //!
-//! The rule is Rust's: what is cancelled is a future that is dropped, and handles clean up when they are
-//! dropped. The library turns that into the protocol's words, and the protocol's words into that.
+//! As usual in Rust, a future is cancelled by dropping it, and handles clean up when they are dropped. The library
+//! translates between this and the protocol's messages.
 //!
 //! # The client's side
 //!
-//! [`Session::cancel`](crate::client::Session::cancel) cancels the turn that runs, and so does dropping the
-//! future of [`Session::prompt`](crate::client::Session::prompt). In this order: the tool calls in the thread
-//! that are not finished are marked as cancelled, the agent is told (`session/cancel`), and open permission
-//! requests are answered with `cancelled`, also those that come before the turn has ended. The turn itself
-//! ends when the agent says so, so await `prompt` after `cancel` to know that it has.
+//! [`ClientSession::cancel`](crate::client::ClientSession::cancel) cancels the running turn, and so does dropping the
+//! future of [`ClientSession::prompt`](crate::client::ClientSession::prompt). In this order: unfinished tool calls in
+//! the thread are marked as cancelled, `session/cancel` is sent to the agent, and permission requests get the outcome
+//! `cancelled`, including those that arrive before the turn has ended. The turn itself ends when the agent confirms
+//! it, so await `prompt` after `cancel` to know that it has.
 //!
 //! ```
 //! use acp::agent::Turn;
-//! use acp::testing::{Nobody, OnPrompt, connect, until};
+//! use acp::testing::{NoopClient, PromptAgent, connect, wait_for_thread};
 //! use acp::v1::StopReason;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let slow = OnPrompt(async |turn: Turn, _| {
+//! let slow = PromptAgent(async |turn: Turn, _| {
 //!     turn.message("This will take a while.").await?;
 //!     std::future::pending().await
 //! });
-//! let (agent, _) = connect(slow, Nobody).await;
+//! let (agent, _) = connect(slow, NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //! let prompt = session.prompt("Take your time.");
 //! let cancel = async {
-//!     until(session.thread(), |thread| thread.items().len() == 2).await;
+//!     wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
 //!     session.cancel().await
 //! };
 //! let (stopped, cancelled) = tokio::join!(prompt, cancel);
@@ -36,22 +36,22 @@
 //! # }
 //! ```
 //!
-//! The future of [`Client::request_permission`](crate::Client::request_permission) is dropped when its turn
-//! is cancelled; a dialog that lives in it is gone with it.
+//! When its turn is cancelled, the future of [`Client::request_permission`](crate::Client::request_permission) is
+//! dropped, and with it any dialog that it owns.
 //!
 //! # The agent's side
 //!
-//! `session/cancel` drops the future of [`Agent::prompt`](crate::Agent::prompt), and the turn ends as
-//! cancelled. A [`Terminal`](crate::agent::Terminal) that is dropped with it is released, which ends its
-//! command. For many agents that is all there is to do: nothing.
+//! `session/cancel` drops the future of [`Agent::prompt`](crate::Agent::prompt), and the turn ends as cancelled. A
+//! [`ClientTerminal`](crate::agent::ClientTerminal) that is dropped with it is released, which ends its command. Many
+//! agents need to do nothing else.
 //!
-//! An agent that has something left to do when it is cancelled, such as keeping what a command printed, calls
-//! [`Turn::take_cancellation`](crate::agent::Turn::take_cancellation): it is then told by a token instead of
-//! being dropped. Whatever it returns after that, an error included, the turn ends as cancelled, as the
-//! specification demands.
+//! An agent that has work left when it is cancelled, such as storing the output of a command, calls
+//! [`Turn::take_cancellation`](crate::agent::Turn::take_cancellation): it is then notified by a token instead of
+//! being dropped. Whatever it returns after that, even an error, the turn ends as cancelled, as the specification
+//! requires.
 //!
 //! ```
-//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::{StopReason, ToolCall};
 //!
 //! struct Tidy;
@@ -59,8 +59,8 @@
 //! impl Agent for Tidy {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -73,14 +73,14 @@
 //!         Ok(StopReason::EndTurn)
 //!     }
 //! }
-//! # use acp::testing::{Nobody, connect, until};
+//! # use acp::testing::{NoopClient, connect, wait_for_thread};
 //! # use acp::thread::ToolCallStatus;
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Tidy, Nobody).await;
+//! # let (agent, _) = connect(Tidy, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! # let (stopped, cancelled) = tokio::join!(session.prompt("Wait."), async {
-//! #     until(session.thread(), |thread| thread.tool_call(&"call_1".into()).is_some()).await;
+//! #     wait_for_thread(session.thread(), |thread| thread.tool_call(&"call_1".into()).is_some()).await;
 //! #     session.cancel().await
 //! # });
 //! # cancelled?;
@@ -93,16 +93,15 @@
 //! # }
 //! ```
 //!
-//! What a turn asks of the client is given up with the turn: a permission request and an elicitation give
-//! `Cancelled` at once, whether or not the client answers; reading a file and
-//! [`Turn::unless_cancelled`](crate::agent::Turn::unless_cancelled) give
-//! [`Error::Cancelled`](crate::Error::Cancelled), which an agent passes on by `?`. Writing a file is not
-//! given up half-way, for whether it was written must be known.
+//! Requests of a turn are cancelled with the turn: a permission request and an elicitation return `Cancelled` at
+//! once, whether or not the client responds; reading a file and
+//! [`Turn::or_cancelled`](crate::agent::Turn::or_cancelled) return [`Error::Cancelled`](crate::Error::Cancelled),
+//! which an agent passes on with `?`. Writing a file is not aborted half-way, because the agent must know whether it
+//! was written.
 //!
 //! # Other requests
 //!
-//! Dropping the future of any other request sends `$/cancel_request` and forgets the request; an answer that
-//! comes all the same is passed over. The other way round, `$/cancel_request` drops the work on a request and
-//! answers it with the code -32800 ([`Error::is_cancelled`](crate::Error::is_cancelled)). Prompts
-//! are not cancelled this way, nor, in version 1, are permission requests: `session/cancel` says it in words
-//! that every peer knows.
+//! Dropping the future of any other request sends `$/cancel_request` and forgets the request; a late response is
+//! ignored. In the other direction, `$/cancel_request` drops the work on a request and responds with the code -32800
+//! ([`Error::is_cancelled`](crate::Error::is_cancelled)). Prompts are not cancelled this way, nor, in version 1, are
+//! permission requests: every peer supports `session/cancel`.

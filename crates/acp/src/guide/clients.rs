@@ -1,9 +1,9 @@
-//! Clients: starting and connecting to an agent, what it may ask, showing what happens.
+//! Clients: starting an agent and connecting to it, handling its requests, showing what happens.
 //!
-//! A client is a value that implements [`Client`]. Everything in it is optional. [`client::connect`] takes it
-//! and the bytes to and from the agent. It gives a handshake, which negotiates and becomes an [`AgentConnection`], and a
-//! [`Driver`](crate::Driver), a future that moves the connection: spawn it. The connection opens a [`ClientSession`], and that
-//! takes prompts.
+//! A client is a value that implements [`Client`]. Every method is optional. [`client::connect`] takes it and the
+//! byte streams to and from the agent. It returns a handshake, which negotiates and becomes an [`AgentConnection`],
+//! and a [`Driver`](crate::Driver), a future that moves the connection: spawn it. The connection opens a
+//! [`ClientSession`], which accepts prompts.
 //!
 //! ```no_run
 //! use acp::Transport;
@@ -35,26 +35,26 @@
 //! # }
 //! ```
 //!
-//! The connection ends when the last clone of the [`AgentConnection`], its sessions included, is dropped, or
-//! with [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started has
-//! two seconds to end then, and is killed if it does not. A program whose `main` returns before the driver has ended
-//! kills it at once: wait with [`AgentConnection::closed`], or let [`Driver::run`](crate::Driver::run) do it. What the
-//! process has started goes on. Programs that people keep open, and that start agents that nobody knows, take
-//! `AgentProcess` of the crate `acp-host`: it ends all that the agent has started, keeps what it prints to stderr, and
-//! can confine it. [`Transport::child`] is for processes that are ended elsewhere.
+//! The connection ends when the last clone of the [`AgentConnection`] and of its sessions is dropped, or with
+//! [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started then has
+//! two seconds to exit, and is killed if it does not. If `main` returns before the driver has ended, the process is
+//! killed at once: wait with [`AgentConnection::closed`], or use [`Driver::run`](crate::Driver::run). Processes that
+//! the agent has started continue. Programs that users keep open, or that start untrusted agents, use `AgentProcess`
+//! of the crate `acp-host`: it ends everything that the agent has started, keeps what it prints to stderr, and can
+//! confine it. [`Transport::child`] is for processes that are ended elsewhere.
 //!
-//! # What an agent may ask
+//! # What an agent can request
 //!
-//! What a client can do follows from what it gives, as an [agent's](super::agents) offers do:
+//! A client's capabilities follow from its methods, like those of an [agent](super::agents):
 //!
-//! | given by | the specification's | if it is not given |
+//! | method | the specification's | if it is missing |
 //! |---|---|---|
-//! | [`request_permission`](Client::request_permission) | `session/request_permission` | no is said, whatever is asked |
-//! | [`read_text_file`](Client::read_text_file), [`write_text_file`](Client::write_text_file) | `fs/*` | the agent reads and writes by itself |
-//! | [`terminals`](Client::terminals) | `terminal/*` | the agent runs commands by itself |
-//! | [`elicitation`](Client::elicitation) | `elicitation/create` | the agent does not ask |
-//! | [`mcp_servers`](Client::mcp_servers) | `mcpServers` of each session | none but those of the [`SessionSetup`] |
-//! | [`terminal_login`](Client::terminal_login) | `auth.terminal` | logins in a terminal are not named |
+//! | [`request_permission`](Client::request_permission) | `session/request_permission` | every request is rejected |
+//! | [`read_text_file`](Client::read_text_file), [`write_text_file`](Client::write_text_file) | `fs/*` | the agent reads and writes files itself |
+//! | [`terminals`](Client::terminals) | `terminal/*` | the agent runs commands itself |
+//! | [`elicitation`](Client::elicitation) | `elicitation/create` | the agent requests no input |
+//! | [`mcp_servers`](Client::mcp_servers) | `mcpServers` of each session | only those of the [`SessionSetup`] |
+//! | [`terminal_login`](Client::terminal_login) | `auth.terminal` | no auth methods of type `terminal` |
 //!
 //! ```
 //! use acp::client::{Client, PermissionRequest};
@@ -79,35 +79,34 @@
 //! }
 //! ```
 //!
-//! Each request is worked on beside the others, so it may take as long as a person takes. When the turn is
-//! cancelled meanwhile, the future is dropped and the agent is told so
-//! ([`cancellation`](super::cancellation)).
+//! Requests are handled concurrently, so each may take as long as the user needs. When the turn is cancelled
+//! meanwhile, the future is dropped and the agent is notified ([`cancellation`](super::cancellation)).
 //!
-//! Files and terminals are lent by the crate `acp-host`, with an editor's unsaved buffers laid over the files;
-//! tools of the client's own by the crate `acp-mcp`: each is a closure, or all are one handler of the official `rmcp`.
+//! The crate `acp-host` lends files and terminals, with an editor's unsaved buffers in place of files on disk. The
+//! crate `acp-mcp` lends the client's own tools: each is a closure, or all are one handler of the official `rmcp`.
 //!
 //! # Showing what happens
 //!
-//! There are two ways to see what happens in a session, and a front end nearly always wants the first:
+//! There are two ways to see what happens in a session. A front end nearly always wants the first:
 //!
-//! - [`ClientSession::thread`]: what a person sees, put together. Messages are whole, tool calls are as they are
-//!   now, and both versions of the protocol look the same. [`ThreadHandle::changed`] waits for the next
-//!   change. A slow front end misses pictures, never content, and slows nobody down.
-//! - [`Client::update`]: each update once, in order, as it came; for a log, a proxy or a stream of text. The
-//!   agent waits for it ([`ordering`](super::ordering)).
+//! - [`ClientSession::thread`]: what the user sees. Messages are whole, tool calls are current, and both versions of
+//!   the protocol look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
+//!   intermediate states, never content, and slows down nobody.
+//! - [`Client::update`]: each update once, in order, as received; for a log, a proxy or a stream of text. The agent
+//!   waits for it ([`ordering`](super::ordering)).
 //!
 //! ```
 //! use acp::thread::ItemKind;
-//! # use acp::testing::{Nobody, OnPrompt, connect};
+//! # use acp::testing::{NoopClient, PromptAgent, connect};
 //! # use acp::{v1::StopReason, agent::Turn};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let agent = OnPrompt(async |turn: Turn, _| {
+//! # let agent = PromptAgent(async |turn: Turn, _| {
 //! #     turn.message("A pa").await?;
 //! #     turn.message("rrot.").await?;
 //! #     Ok(StopReason::EndTurn)
 //! # });
-//! # let (agent, _) = connect(agent, Nobody).await;
+//! # let (agent, _) = connect(agent, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! session.prompt("What are you?").await?;
 //! let shown: Vec<String> = session.thread().read(|thread| {
@@ -126,10 +125,10 @@
 //!
 //! # Authentication
 //!
-//! An agent that wants to be logged in to answers [`new_session`](AgentConnection::new_session) with an
-//! error for which [`Error::is_auth_required`] is true. [`AgentConnection::auth_methods`] are the ways to
-//! do it, and [`AgentConnection::authenticate`] takes one; methods of type `terminal` are done by running
-//! the agent's program in a terminal, with the arguments that the method names.
+//! An agent that requires authentication responds to [`new_session`](AgentConnection::new_session) with an error for
+//! which [`Error::is_auth_required`] returns `true`. [`AgentConnection::auth_methods`] lists its auth methods, and
+//! [`AgentConnection::authenticate`] uses one. For methods of type `terminal`, run the agent's program in a terminal,
+//! with the arguments in the method.
 //!
 //! Whole programs: [client.rs](super::examples#clientrs), [permission.rs](super::examples#permissionrs),
 //! [files_and_terminals.rs](super::examples#files_and_terminalsrs),

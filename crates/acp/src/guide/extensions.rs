@@ -1,16 +1,15 @@
-//! Extensions: methods and data of one's own.
+//! Extensions: methods and data of your own.
 //!
-//! Extensibility, says the specification: methods whose names begin with an underscore, and `_meta` on every
-//! message. Both sides have both.
+//! The specification's page Extensibility defines methods whose names start with an underscore, and `_meta` on every
+//! message. Both sides support both.
 //!
 //! # Methods
 //!
-//! A method is a type of one's own: [`Request`](crate::wire::Request) names the method and the type of the answer,
-//! [`Notification`](crate::wire::Notification) the method. Asking and telling is done on the
+//! A method is a type of your own: [`Request`](crate::wire::Request) has the method's name and the type of the
+//! response, [`Notification`](crate::wire::Notification) the method's name. Send them with the
 //! [`Connection`](crate::Connection), which [`Session::connection`](crate::agent::Session::connection) and
-//! [`AgentConnection::connection`](crate::client::AgentConnection::connection) give. Being asked and told
-//! is `extension_request` and `extension_notification` of [`Agent`](crate::Agent) and of
-//! [`Client`](crate::Client).
+//! [`AgentConnection::connection`](crate::client::AgentConnection::connection) return. Receive them in
+//! `extension_request` and `extension_notification` of [`Agent`](crate::Agent) and of [`Client`](crate::Client).
 //!
 //! ```
 //! use acp::Result;
@@ -20,7 +19,7 @@
 //! use serde::{Deserialize, Serialize};
 //! use serde_json::value::RawValue;
 //! # use acp::agent::Turn;
-//! # use acp::testing::{OnPrompt, connect};
+//! # use acp::testing::{PromptAgent, connect};
 //!
 //! #[derive(Serialize, Deserialize)]
 //! struct GetSelection {}
@@ -46,7 +45,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<()> {
-//! let agent = OnPrompt(async |turn: Turn, _| {
+//! let agent = PromptAgent(async |turn: Turn, _| {
 //!     let selected = turn.connection().request(&GetSelection {}).await?;
 //!     turn.message(&selected).await?;
 //!     Ok(StopReason::EndTurn)
@@ -59,28 +58,28 @@
 //! # }
 //! ```
 //!
-//! Params that are not those of the type are answered with -32602. Without types of one's own there are
+//! Params that do not match the type get the error -32602. Without types of your own, use
 //! [`Connection::request_raw`](crate::Connection::request_raw),
 //! [`Connection::notify_raw`](crate::Connection::notify_raw) and
 //! [`ExtensionRequest::params`](crate::client::ExtensionRequest::params).
 //!
-//! A method that nobody knows is answered with -32601, as those are by default; a notification that nobody
-//! knows is passed over. Names should begin with a domain (`_example.com/…`) so that no two mean different
-//! things. An agent may be asked before `initialize`, for an extension may be what negotiates.
+//! An unknown method gets the error -32601, which is the default; an unknown notification is ignored. Start names
+//! with a domain (`_example.com/…`), so that no two methods share a name. An agent may get extension requests before
+//! `initialize`, because an extension may take part in the negotiation.
 //!
 //! # Data
 //!
 //! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
-//! [`Prompt`](crate::client::Prompt), [`SessionSetup`](crate::client::SessionSetup) and
+//! [`PromptContent`](crate::client::PromptContent), [`SessionSetup`](crate::client::SessionSetup) and
 //! [`OpenedSession`](crate::agent::OpenedSession). Capabilities of one's own go into the `_meta` of the
 //! capabilities, which both sides can see:
 //! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
 //! [`AgentConnection::capabilities`](crate::client::AgentConnection::capabilities).
 //!
-//! # What this library does not know
+//! # Unknown data
 //!
-//! Nothing that a peer says is lost because this library is older than the peer: unknown kinds of updates,
-//! content and values are kept as they came ([`RawObject`](crate::wire::RawObject)), shown in the
-//! [`Thread`](crate::thread::ItemKind::Unknown), and written back as they were.
+//! Nothing from a newer peer is lost: unknown types of updates, content and values are preserved
+//! ([`RawObject`](crate::wire::RawObject)), shown in the [`Thread`](crate::thread::ItemKind::Unknown), and written
+//! back unchanged.
 //!
 //! The whole program: [extension.rs](super::examples#extensionrs).

@@ -1,24 +1,24 @@
-//! Ordering and back-pressure: what order is promised, what is bounded, and who waits for whom.
+//! Ordering and back-pressure: which order is guaranteed, what is bounded, and who waits for whom.
 //!
-//! Three promises:
+//! Three guarantees:
 //!
-//! 1. **What arrives in order is seen in order.** The answer to a prompt, and to the loading of a session, is
-//!    never seen before the updates that came ahead of it.
-//! 2. **Everything that is queued is bounded, in bytes.** A peer that stops reading makes a sender wait; it
-//!    does not make memory grow.
-//! 3. **No two peers that use this library lock each other up**, and an update handler that makes a request
-//!    of the agent does not lock itself up.
+//! 1. **Messages are handled in order.** The response to a prompt, or to loading a session, is never seen before the
+//!    updates that were sent before it.
+//! 2. **Every queue is bounded, in bytes.** When a peer stops reading, senders wait, and memory does not grow.
+//! 3. **Two peers that use this library do not deadlock**, and neither does an update handler that sends requests to
+//!    the agent.
 //!
 //! # Seen in order
 //!
-//! An update is first folded into the session's [`Thread`](crate::Thread), then given to
-//! [`Client::update`](crate::Client::update), which is awaited. Then the next message is looked at. So when
-//! [`Session::prompt`](crate::client::Session::prompt) returns, every update of the turn has been handled:
+//! An update is first folded into the session's [`Thread`](crate::Thread), then passed to
+//! [`Client::update`](crate::Client::update), which is awaited. Then the next message is handled. So when
+//! [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns, every update of the turn has been
+//! handled:
 //!
 //! ```
 //! use acp::agent::Turn;
 //! use acp::client::{Client, Update, UpdateContext};
-//! use acp::testing::{OnPrompt, connect};
+//! use acp::testing::{PromptAgent, connect};
 //! use acp::v1::StopReason;
 //! use std::sync::{Arc, Mutex};
 //!
@@ -40,7 +40,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
 //! let said = Arc::<Mutex<String>>::default();
-//! let agent = OnPrompt(async |turn: Turn, _| {
+//! let agent = PromptAgent(async |turn: Turn, _| {
 //!     for word in ["in ", "this ", "order"] {
 //!         turn.message(word).await?;
 //!     }
@@ -53,40 +53,36 @@
 //! # }
 //! ```
 //!
-//! Requests of the peer's are worked on beside each other, but begun in their order: each but
-//! a prompt takes its first step, and each prompt begins its turn, before the next message is looked at. A
-//! prompt that follows a change of mode finds the mode changed, and a cancel that follows a prompt in the
-//! same packet finds the turn.
+//! Requests from the peer are handled concurrently, but started in order: each request other than a prompt takes its
+//! first step, and each prompt starts its turn, before the next message is handled. A prompt that follows a change of
+//! mode finds the mode changed, and a cancellation that follows a prompt in the same packet finds the turn.
 //!
 //! # Who waits for whom
 //!
-//! - **Whoever sends waits for room.** [`Turn::message`](crate::agent::Session::message) returns when the
-//!   text is in the outbox, not when the client has read it. When the outbox is full, senders wait in their
-//!   turn.
-//! - **The agent waits for a slow update handler**, through the pipe, and with it every session of the
-//!   connection. A front end that is slow and wants to slow nobody down watches the thread instead
+//! - **Senders wait for capacity.** [`Turn::message`](crate::agent::Session::message) returns when the text is in the
+//!   outbox, not when the client has read it. When the outbox is full, senders wait in order.
+//! - **The agent waits for a slow update handler**, through the pipe, and with it every session of the connection. A
+//!   slow front end that must not slow down others watches the thread instead
 //!   ([`ThreadHandle::changed`](crate::ThreadHandle::changed)).
-//! - **A handler may make requests of the agent and await them**, except for prompts and loads, whose
-//!   answers come after all of their updates. While it works, answers are taken out of what has not been
-//!   handled yet, up to a limit; beyond it, whoever waits gets [`Error::Backlog`](crate::Error::Backlog)
-//!   instead of waiting for ever.
+//! - **A handler may send requests to the agent and await them**, except for prompts and loads, whose responses come
+//!   after all of their updates. While it runs, responses are taken from unprocessed input, up to a limit. Beyond it,
+//!   pending requests fail with [`Error::Backlog`](crate::Error::Backlog) instead of waiting forever.
 //!
 //! # What is bounded
 //!
-//! [`Limits`](crate::Limits) has them, and [`connect_with`](crate::client::connect_with) and
-//! [`serve_with`](crate::agent::serve_with) take others:
+//! [`Limits`](crate::Limits) has the limits; [`connect_with`](crate::client::connect_with) and
+//! [`serve_with`](crate::agent::serve_with) accept others:
 //!
 //! | limit | default | beyond it |
 //! |---|---|---|
-//! | [`message`](crate::Limits::message): one message that is read | 64 MiB | it is passed over; a request is answered with an error, an answer fails its request |
-//! | [`outbox`](crate::Limits::outbox): what waits to be written | 256 KiB | senders wait |
-//! | [`read_ahead`](crate::Limits::read_ahead): what is read while an update handler works | 1 MiB | reading stops, and the peer waits |
-//! | [`backlog`](crate::Limits::backlog): the same, while someone waits for an answer | 16 MiB | they get [`Error::Backlog`](crate::Error::Backlog) |
-//! | [`requests`](crate::Limits::requests): requests of the peer's that are worked on | 1,024 | further ones are refused with an error |
-//! | [`linger`](crate::Limits::linger): how long they may go on when the peer has closed its side | 0 s; 2 s for [`serve`](crate::agent::serve) | they are dropped |
+//! | [`message`](crate::Limits::message): one message that is read | 64 MiB | it is skipped; a request gets an error response, a response fails its request |
+//! | [`outbox`](crate::Limits::outbox): what is buffered for writing | 256 KiB | senders wait |
+//! | [`read_ahead`](crate::Limits::read_ahead): what is read while an update handler runs | 1 MiB | reading stops, and the peer waits |
+//! | [`backlog`](crate::Limits::backlog): the same, while a request is pending | 16 MiB | pending requests fail with [`Error::Backlog`](crate::Error::Backlog) |
+//! | [`requests`](crate::Limits::requests): requests in flight | 1,024 | further ones are rejected |
+//! | [`linger`](crate::Limits::linger): how long requests in flight may continue after the peer has closed its side | 0 s; 2 s for [`serve`](crate::agent::serve) | they are dropped |
 //!
 //! # The end
 //!
-//! When a connection ends, every request that waits fails with [`Error::Closed`](crate::Error::Closed),
-//! turns that run end, and no task stays behind: [`Connection::closed`](crate::Connection::closed) returns
-//! when that is so.
+//! When a connection ends, every pending request fails with [`Error::Closed`](crate::Error::Closed), running turns
+//! end, and no task is left running: [`Connection::closed`](crate::Connection::closed) returns once that is done.

@@ -7,20 +7,20 @@
 //! acp-sdk = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! # An agent, by what a person sees
+//! # An agent, by what the user sees
 //!
-//! [`connect`](crate::testing::connect) joins the agent with a client in memory; the thread has what it did.
-//! The same test runs in both versions:
+//! [`connect`](crate::testing::connect) connects the agent to a client in memory; the thread shows what it did. The
+//! same test runs in both versions:
 //!
 //! ```
-//! # use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! # use acp::v1::StopReason;
 //! # struct Parrot;
 //! # impl Agent for Parrot {
 //! #     type State = ();
 //! #
-//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//! #         Ok(SessionOpened::new())
+//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//! #         Ok(OpenedSession::new())
 //! #     }
 //! #
 //! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -29,13 +29,13 @@
 //! #     }
 //! # }
 //! use acp::Options;
-//! use acp::testing::{Nobody, connect_with};
+//! use acp::testing::{NoopClient, connect_with};
 //! use acp::thread::ItemKind;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
 //! for options in [Options::new(), Options::new().draft_version_2()] {
-//!     let (agent, _) = connect_with(Parrot, Nobody, options).await;
+//!     let (agent, _) = connect_with(Parrot, NoopClient, options).await;
 //!     let session = agent.new_session("/").await?;
 //!     assert_eq!(session.prompt("Hello").await?, StopReason::EndTurn);
 //!     session.thread().read(|thread| {
@@ -49,18 +49,18 @@
 //!
 //! # An agent, by what is on the wire
 //!
-//! [`Peer`](crate::testing::Peer) is the client then: it sends what it is told and expects one message after
-//! the other.
+//! [`ScriptedPeer`](crate::testing::ScriptedPeer) is the client here: it sends messages and expects messages, one
+//! after the other.
 //!
 //! ```
-//! # use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! # use acp::v1::StopReason;
 //! # struct Parrot;
 //! # impl Agent for Parrot {
 //! #     type State = ();
 //! #
-//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//! #         Ok(SessionOpened::new())
+//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//! #         Ok(OpenedSession::new())
 //! #     }
 //! #
 //! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -68,11 +68,11 @@
 //! #         Ok(StopReason::EndTurn)
 //! #     }
 //! # }
-//! use acp::testing::Peer;
+//! use acp::testing::ScriptedPeer;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! let (_conn, mut peer) = Peer::client_of(Parrot);
+//! let (_conn, mut peer) = ScriptedPeer::connect_agent(Parrot);
 //! peer.initialize().await;
 //! let session = peer.open_session().await;
 //! let prompt = peer.prompt(&session, "Hello").await;
@@ -84,8 +84,8 @@
 //!
 //! # A client
 //!
-//! The other way round, [`Peer`](crate::testing::Peer) is the agent. The client and the script run beside
-//! each other:
+//! In the other direction, [`ScriptedPeer`](crate::testing::ScriptedPeer) is the agent. The client and the script run
+//! concurrently:
 //!
 //! ```
 //! # use acp::client::Client;
@@ -94,21 +94,21 @@
 //! # impl Client for Editor {
 //! #     type State = ();
 //! # }
-//! use acp::testing::Peer;
+//! use acp::testing::ScriptedPeer;
 //! use serde_json::json;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let (agent, mut peer) = Peer::agent_of(Editor).await;
-//! let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+//! let (agent, mut peer) = ScriptedPeer::connect_client(Editor).await;
+//! let (session, ()) = tokio::join!(agent.new_session("/"), peer.answer_new_session("s"));
 //! let session = session?;
 //! let (stopped, ()) = tokio::join!(session.prompt("Hello"), async {
 //!     let prompt = peer.expect_request("session/prompt").await;
 //!     peer.say("s", "Hello yourself.").await;
 //!     peer.answer(&prompt.id, json!({"stopReason": "end_turn"})).await;
 //! });
-//! assert_eq!(stopped?, StopReason::EndTurn);
-//! session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
+//! An expectation that fails panics at the line of the test, and shows the message that came instead and those before
+//! it:
 //! # Ok(())
 //! # }
 //! ```
@@ -125,8 +125,7 @@
 //!   -> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{…}}
 //! ```
 //!
-//! Nothing waits for ever: each wait is over after ten seconds, or after the peer's
-//! [patience](crate::testing::Peer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs
-//! Tokio's feature `test-util`, the clock moves only when every task waits. So that something hangs is
-//! known at once, and that nothing comes ([`expect_nothing`](crate::testing::Peer::expect_nothing)) is a
-//! fact and not a guess.
+//! Nothing waits forever: each wait ends after ten seconds, or after the peer's
+//! [patience](crate::testing::ScriptedPeer::set_patience). With `#[tokio::test(start_paused = true)]`, which requires
+//! Tokio's feature `test-util`, the clock advances only when every task waits. So a test that hangs fails at once,
+//! and that nothing arrives ([`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing)) is certain.

@@ -1,11 +1,11 @@
 //! Versions: one program for both versions of the protocol.
 //!
-//! Version 1 is what is in use. Version 2 is a draft: what is said in it may change, and with it what this
-//! library says. It is spoken when both sides want it, and [`Options::draft_version_2`] is how a side does:
+//! Version 1 is in use. Version 2 is a draft: it may change, and this library with it. It is used when both sides
+//! enable it with [`Options::draft_version_2`]:
 //!
 //! ```
 //! use acp::Options;
-//! use acp::testing::{Nobody, OnPrompt, connect_with};
+//! use acp::testing::{NoopClient, PromptAgent, connect_with};
 //! use acp::v1::{ProtocolVersion, StopReason};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -14,8 +14,8 @@
 //!     (Options::new(), ProtocolVersion::V1),
 //!     (Options::new().draft_version_2(), ProtocolVersion::V2),
 //! ] {
-//!     let agent = OnPrompt(async |_, _| Ok(StopReason::EndTurn));
-//!     let (agent, _) = connect_with(agent, Nobody, options).await;
+//!     let agent = PromptAgent(async |_, _| Ok(StopReason::EndTurn));
+//!     let (agent, _) = connect_with(agent, NoopClient, options).await;
 //!     assert_eq!(agent.version(), spoken);
 //!     // From here on nothing is different.
 //!     let session = agent.new_session("/").await?;
@@ -26,30 +26,28 @@
 //! ```
 //!
 //! A program takes the options in [`agent::serve_with`](crate::agent::serve_with) and
-//! [`client::connect_with`](crate::client::connect_with). Which version was agreed on is
-//! [`ClientInfo::version`](crate::agent::ClientInfo::version) and
-//! [`AgentConnection::version`](crate::client::AgentConnection::version).
-//!
+//! Pass the options to [`agent::serve_with`](crate::agent::serve_with) or
+//! [`client::connect_with`](crate::client::connect_with). [`ClientInfo::version`](crate::agent::ClientInfo::version)
+//! and [`AgentConnection::version`](crate::client::AgentConnection::version) return the negotiated version.
 //! # How it is agreed on
-//!
+//! # Negotiation
 //! A client that speaks both asks for version 2, in a request that an agent of either version can read. An
-//! agent answers with version 2 if it speaks it and was asked for it, with version 1 otherwise. So each
-//! side may be switched on alone: with any other peer it goes on in version 1. An agent that answers with a
-//! version the client does not speak fails the connection ([`Error::Version`](crate::Error::Version)).
-//!
+//! A client that supports both requests version 2, in a request that an agent of either version can read. An agent
+//! responds with version 2 if it supports it and it was requested, and with version 1 otherwise. So each side may
+//! enable it alone: with any other peer, it uses version 1. If an agent responds with a version that the client does
+//! not support, the connection fails ([`Error::Version`](crate::Error::Version)).
 //! # What is the same
 //!
 //! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Update`](crate::Update) says what
-//! happens in a session, [`Thread`](crate::Thread) has what a person sees, and capabilities, permission requests, config options and MCP servers are in the
-//! words of version 1 whichever is spoken. In particular:
-//!
-//! - [`Session::prompt`](crate::client::Session::prompt) returns at the end of the work. In version 1 that
-//!   is the prompt's answer; in version 2 the answer only says that the prompt was taken, and the end is
-//!   told by an update.
-//! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2
-//!   says it by `session/resume`.
-//! - [`set_mode`](crate::client::Session::set_mode) sets the mode, though version 2 has none but the config
-//!   option.
+//! Nearly everything: [`Turn`](crate::agent::Turn) has methods instead of messages, [`Update`](crate::Update)
+//! represents the updates of both versions, [`Thread`](crate::Thread) is what the user sees, and capabilities,
+//! permission requests, config options and MCP servers have the form of version 1 for either version. In particular:
+//! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the turn. In version 1,
+//!   that is the response to the prompt; in version 2, the response only says that the prompt was accepted, and an
+//!   update reports the end.
+//! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2 uses
+//!   `session/resume` for this.
+//! - [`set_mode`](crate::client::ClientSession::set_mode) sets the mode, though version 2 has only the config option.
 //!
 //! # What is not
 //!
@@ -62,18 +60,18 @@
 //! | MCP servers over SSE | if the agent takes them | not in the protocol |
 //! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
 //! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
-//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::NotOffered`](crate::Error::NotOffered) | sent |
+//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
 //! # What falls back to what
 //!
 //! | an agent does | and the client speaks | then |
 //! |---|---|---|
-//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::NotOffered`](crate::Error::NotOffered): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
+//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
 //! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and says in `_meta` that it shows them | shown through `_meta` of the tool call |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::NotOffered`](crate::Error::NotOffered) |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and knows one plan | the steps of all plans, one after the other |
 //! | [`notice`](crate::agent::Session::notice) | version 1, and shows none | not sent |
-//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::NotOffered`](crate::Error::NotOffered) |
+//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | has boolean config options | version 1, and does not know them | left out |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
 //! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | those that are open |

@@ -1,23 +1,23 @@
-//! For tests of agents and clients: a connection in memory, and a scripted peer.
+//! Support for tests of agents and clients: an in-memory connection and a scripted peer.
 //!
-//! Behind the cargo feature `testing`, for `dev-dependencies` alone:
+//! Requires the cargo feature `testing`; for `dev-dependencies` only:
 //!
 //! ```toml
 //! [dev-dependencies]
 //! acp-sdk = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! - [`connect`] joins an agent and a client of this library, as if one had started the other.
-//! - [`ScriptedPeer`] is the other end itself, as the lines that go over the wire: for what a peer of this
-//!   library would never do, and for the exact words of a message.
+//! - [`connect`] connects an agent and a client of this library, as if one had started the other.
+//! - [`ScriptedPeer`] reads and writes the lines on the wire: for what a peer of this library would never do, and to
+//!   check the exact text of a message.
 //! - [`NoopClient`] is the client for a test of an agent, [`PromptAgent`] the agent for a test of a client.
 //!
-//! What does not happen as it must **panics**, with what was expected, what came instead, and what had
-//! been exchanged before. So none of this belongs into a program.
+//! An expectation that fails **panics**, and shows what was expected, what came instead, and the messages before it.
+//! So do not use this module in programs.
 //!
-//! Nothing here waits for ever: each wait has its [patience](ScriptedPeer::set_patience). On Tokio's paused time
-//! (`#[tokio::test(start_paused = true)]`) it is over as soon as every task waits, so a test that fails
-//! fails at once.
+//! Nothing waits forever: each wait has its [patience](ScriptedPeer::set_patience). With Tokio's paused time
+//! (`#[tokio::test(start_paused = true)]`), it ends as soon as every task waits, so a test that fails does so at
+//! once.
 //!
 //! The chapter [`guide::testing`](crate::guide::testing) shows how to use it.
 
@@ -45,14 +45,13 @@ use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport,
 /// How long something that must happen may take, unless said otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An agent and a client, connected to each other in memory. Version 1 is spoken.
+/// Connects an agent and a client in memory, with version 1.
 ///
-/// Gives the agent as the client has it, and the agent's end of the connection, which is there to be
-/// closed or looked at; it may be dropped. The connection ends when the [`AgentConnection`] is dropped
-/// with all its sessions.
+/// Returns the client's connection to the agent, and the agent's end of the connection, to close or inspect it; it
+/// may be dropped. The connection ends when the [`AgentConnection`] and all its sessions are dropped.
 ///
 /// # Panics
-/// The two do not agree, which can only be a mistake of this library's.
+/// The handshake fails, which would be a bug of this library.
 #[track_caller]
 pub fn connect(
     agent: impl Agent,
@@ -61,8 +60,7 @@ pub fn connect(
     connect_with(agent, client, Options::default())
 }
 
-/// As [`connect`], with options of your own for both: version 2 is spoken with
-/// [`Options::draft_version_2`].
+/// Connects like [`connect`], with your own options for both sides: [`Options::draft_version_2`] selects version 2.
 ///
 /// # Panics
 /// As [`connect`].
@@ -90,7 +88,7 @@ pub fn connect_with(
     }
 }
 
-/// As [`agent::start`](crate::agent::start), with the driver spawned on tokio.
+/// Starts an agent like [`agent::start`](crate::agent::start), with the driver spawned on tokio.
 pub fn start_agent(
     transport: Transport,
     agent: impl Agent,
@@ -101,7 +99,7 @@ pub fn start_agent(
     conn
 }
 
-/// As [`client::connect_with`](crate::client::connect_with), with the driver spawned on tokio.
+/// Connects a client like [`client::connect_with`](crate::client::connect_with), with the driver spawned on tokio.
 pub fn start_client(
     transport: Transport,
     client: impl Client,
@@ -112,10 +110,10 @@ pub fn start_client(
     handshake
 }
 
-/// Waits until a session's thread shows what is looked for.
+/// Waits until `look` returns a result for a session's thread.
 ///
 /// # Panics
-/// It does not within [`PATIENCE`].
+/// It does not do so within [`PATIENCE`].
 #[track_caller]
 pub fn wait_for_thread(
     thread: &ThreadHandle,
@@ -136,7 +134,7 @@ pub fn wait_for_thread(
     }
 }
 
-/// A client that offers nothing and does nothing: permission requests are rejected.
+/// A client that supports nothing optional: permission requests are rejected.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopClient;
 
@@ -144,19 +142,19 @@ impl Client for NoopClient {
     type State = ();
 }
 
-/// An agent that is what it does with a prompt.
+/// An agent defined by a function that handles prompts.
 ///
 /// ```
-/// use acp::testing::{Nobody, OnPrompt, connect};
+/// use acp::testing::{NoopClient, PromptAgent, connect};
 /// use acp::v1::StopReason;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> acp::Result<()> {
-/// let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+/// let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
 ///     turn.message("done").await?;
 ///     Ok(StopReason::EndTurn)
 /// });
-/// let (agent, _) = connect(agent, Nobody).await;
+/// let (agent, _) = connect(agent, NoopClient).await;
 /// let session = agent.new_session("/").await?;
 /// assert_eq!(session.prompt("do it").await?, StopReason::EndTurn);
 /// # Ok(())

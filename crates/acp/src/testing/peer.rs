@@ -1,4 +1,4 @@
-//! A scripted peer: the other end of a connection, as the lines that go over it.
+//! A scripted peer, which reads and writes the lines on the wire.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use super::{PATIENCE, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
-/// How much each direction holds, in bytes: what a pipe does.
+/// The capacity of each direction in bytes, like that of a pipe.
 const PIPE: usize = 64 * 1024;
 
-/// The other end of a connection, as the lines that go over it. It does what it is told and nothing
-/// else: it answers no request by itself, and looks at what comes one message after the other.
+/// A scripted peer, which reads and writes the lines on the wire. It does only what the test calls: it sends no
+/// responses itself, and reads messages one after the other.
 ///
-/// Methods that begin with `expect_` read the next message, and panic if it is another one.
+/// Methods that start with `expect_` read the next message, and panic if it is another one.
 ///
-/// Each direction is a pipe of its own, so that either can be closed alone.
+/// Each direction is a separate pipe, so that either can be closed alone.
 #[derive(Debug)]
 pub struct ScriptedPeer {
     pub(super) input: Option<DuplexStream>,
     pub(super) output: Option<DuplexStream>,
-    /// What has been read and not been looked at.
+    /// Input that was read and not processed yet.
     pub(super) buffer: Vec<u8>,
     pub(super) patience: Duration,
     pub(super) history: LineHistory,
@@ -33,13 +33,13 @@ pub struct ScriptedPeer {
 
 /// Making one.
 impl ScriptedPeer {
-    /// A peer, and the transport that it is at the other end of.
+    /// Creates a peer and the transport at the other end.
     #[must_use]
     pub fn pair() -> (Transport, Self) {
         Self::pair_with(PIPE)
     }
 
-    /// As [`pair`](Self::pair); each direction holds so many bytes, and more waits to be read.
+    /// Creates a peer like [`pair`](Self::pair), with this capacity of each direction in bytes.
     #[must_use]
     pub fn pair_with(bytes: usize) -> (Transport, Self) {
         let (their_output, our_input) = tokio::io::duplex(bytes);
@@ -55,21 +55,21 @@ impl ScriptedPeer {
         (Transport::new(their_input, their_output), peer)
     }
 
-    /// A client of this agent, which has not said anything yet; and the agent's end of the connection.
-    /// Must be called within a Tokio runtime.
+    /// Creates a client of this agent, which has not sent anything yet, and the agent's end of the connection. Must
+    /// be called in a Tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
         Self::client_of_with(agent, Options::default())
     }
 
-    /// As [`connect_agent`](Self::connect_agent), with options for the agent.
+    /// Creates a client like [`connect_agent`](Self::connect_agent), with options for the agent.
     #[must_use]
     pub fn client_of_with(agent: impl Agent, options: impl Into<Options>) -> (Connection, Self) {
         let (transport, peer) = Self::pair();
         (start_agent(transport, agent, options), peer)
     }
 
-    /// An agent that this client has connected to: it speaks version 1 and offers nothing beyond it.
+    /// Creates an agent that this client has connected to, with version 1 and no capabilities.
     ///
     /// # Panics
     /// The client does not connect.
@@ -78,8 +78,8 @@ impl ScriptedPeer {
         Self::agent_of_with(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// As [`connect_client`](Self::connect_client), with options for the client, and with the agent's answer to
-    /// `initialize`.
+    /// Creates an agent like [`connect_client`](Self::connect_client), with options for the client, and with the
+    /// agent's response to `initialize`.
     ///
     /// # Panics
     /// As [`connect_client`](Self::connect_client).
@@ -105,7 +105,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sets how long a message may take to come, or to be taken: [`PATIENCE`] if it is not set.
+    /// Sets how long a message may take to arrive or to be read: [`PATIENCE`] by default.
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
@@ -113,29 +113,29 @@ impl ScriptedPeer {
 
 /// The pipes themselves.
 impl ScriptedPeer {
-    /// Writes nothing more: the other side reads the end.
+    /// Stops writing: the other side reads the end of the input.
     pub fn stop_writing(&mut self) {
         self.output = None;
     }
 
-    /// Reads nothing more: what the other side writes fails.
+    /// Stops reading: writing fails on the other side.
     pub fn stop_reading(&mut self) {
         self.input = None;
     }
 
-    /// What is written to, for what has no method here: to see how much the other side takes, for
-    /// example. `None` when the peer has stopped writing.
+    /// Returns the writing end, for what has no method here, for example to see how much the other side reads. `None`
+    /// when the peer has stopped writing.
     pub fn output(&mut self) -> Option<&mut DuplexStream> {
         self.output.as_mut()
     }
 
-    /// What is read from, for what has no method here. What has been read with a line that was looked at
-    /// is not in it any more. `None` when the peer has stopped reading.
+    /// Returns the reading end, for what has no method here. Input that was read along with earlier lines is not in
+    /// it. `None` when the peer has stopped reading.
     pub fn input(&mut self) -> Option<&mut DuplexStream> {
         self.input.as_mut()
     }
 
-    /// A peer that only reads, and one that only writes, for a test that does both at once.
+    /// Splits the peer into one that only reads and one that only writes, for a test that does both at once.
     #[must_use]
     pub fn split(mut self) -> (Self, Self) {
         let writing = Self {
@@ -149,7 +149,7 @@ impl ScriptedPeer {
         (self, writing)
     }
 
-    /// The two of [`split`](Self::split) together again.
+    /// Joins the halves of [`split`](Self::split).
     #[must_use]
     pub fn join(mut self, writing: Self) -> Self {
         self.output = writing.output;

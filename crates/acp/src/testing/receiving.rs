@@ -13,11 +13,11 @@ use super::record::excerpt;
 /// The longest line that is read, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// A request that has come.
+/// A request that was received.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
-    /// Its id, for the answer.
+    /// Its id, for the response.
     pub id: Value,
     /// Its params; `null` if it has none.
     pub params: Value,
@@ -25,8 +25,8 @@ pub struct ReceivedRequest {
 
 /// Receiving.
 impl ScriptedPeer {
-    /// The next line as it came, without its end; `None` when the other side has closed. Waits as long
-    /// as it takes: [`next_message`](Self::next_message) and all that is called `expect_…` have patience.
+    /// Returns the next line without its line ending, or `None` when the other side has closed. Waits without a
+    /// limit; [`next_message`](Self::next_message) and the `expect_…` methods have patience.
     ///
     /// # Panics
     /// The other side closes within a line, or a line is of more than 64 MiB.
@@ -92,10 +92,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next message, whatever it is.
+    /// Returns the next message.
     ///
     /// # Panics
-    /// None comes, or what comes is no message of JSON-RPC 2.0.
+    /// No message arrives, or the line is not a JSON-RPC 2.0 message.
     #[track_caller]
     pub fn next_message(&mut self) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -107,7 +107,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next message must be exactly this one.
+    /// Expects exactly this message.
     ///
     /// # Panics
     /// It is another one, or none comes.
@@ -121,7 +121,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next message must be a request of this method.
+    /// Expects a request of this method.
     ///
     /// # Panics
     /// It is another one, or none comes.
@@ -145,7 +145,7 @@ impl ScriptedPeer {
         .await
     }
 
-    /// The next message must be a notification of this method; gives its params.
+    /// Expects a notification of this method and returns its params.
     ///
     /// # Panics
     /// It is another one, or none comes.
@@ -161,7 +161,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next message must be an update of this kind (`agent_message_chunk`, for example); gives it.
+    /// Expects an update of this type (`agent_message_chunk`, for example) and returns it.
     ///
     /// # Panics
     /// It is another one, or none comes.
@@ -177,7 +177,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next message must be the answer to this request; gives its result.
+    /// Expects the response to this request and returns its result.
     ///
     /// # Panics
     /// It is another one, an error for example, or none comes.
@@ -198,7 +198,7 @@ impl ScriptedPeer {
         .await
     }
 
-    /// The next message must be an error as the answer to this request; gives the error.
+    /// Expects an error response to this request and returns the error.
     ///
     /// # Panics
     /// It is another one, a result for example, or none comes.
@@ -221,8 +221,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Reads notifications, as many as there are, until the answer to this request: gives the
-    /// notifications' params, in their order, and the result.
+    /// Reads notifications until the response to this request arrives. Returns the notifications' params, in order,
+    /// and the result.
     ///
     /// # Panics
     /// Something else comes, a request for example, or nothing does.
@@ -254,11 +254,11 @@ impl ScriptedPeer {
         }
     }
 
-    /// Nothing comes in this time. On Tokio's paused time that is known at once; otherwise it takes as
-    /// long as is said.
+    /// Expects that nothing arrives in this time. With Tokio's paused time, this returns at once; otherwise it takes
+    /// as long as given.
     ///
     /// # Panics
-    /// Something comes, the end for example.
+    /// Something arrives, including the end of the input.
     #[track_caller]
     pub fn expect_nothing(&mut self, within: Duration) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -277,10 +277,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// The other side closes, with nothing more to say.
+    /// Expects that the other side closes without another message.
     ///
     /// # Panics
-    /// It says something more, or does not close.
+    /// It sends another message, or does not close.
     #[track_caller]
     pub fn expect_end(&mut self) -> impl Future<Output = ()> {
         let caller = Location::caller();

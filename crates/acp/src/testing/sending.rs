@@ -8,9 +8,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::ScriptedPeer;
 
-/// Sending. What the other side does not take within the peer's patience panics.
+/// Sending. These methods panic if the other side does not read within the peer's patience.
 impl ScriptedPeer {
-    /// Sends bytes as they are: half a line, or what is no line at all.
+    /// Sends raw bytes: half a line, or invalid input.
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -36,7 +36,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sends a line as it is, and the end of the line.
+    /// Sends a line with a line ending.
     #[track_caller]
     pub fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let mut bytes = line.as_ref().to_vec();
@@ -44,13 +44,13 @@ impl ScriptedPeer {
         self.send_bytes(bytes)
     }
 
-    /// Sends a message, whole as it is given.
+    /// Sends a message unchanged.
     #[track_caller]
     pub fn send(&mut self, message: Value) -> impl Future<Output = ()> {
         self.send_line(message.to_string())
     }
 
-    /// Sends a request with an id of its own, and gives the id.
+    /// Sends a request with a new id and returns the id.
     #[track_caller]
     pub fn request(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
         self.last_id += 1;
@@ -69,13 +69,13 @@ impl ScriptedPeer {
         self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
     }
 
-    /// Sends the answer to a request.
+    /// Sends the response to a request.
     #[track_caller]
     pub fn answer(&mut self, id: &Value, result: Value) -> impl Future<Output = ()> {
         self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
     }
 
-    /// Sends an error as the answer to a request.
+    /// Sends an error response to a request.
     #[track_caller]
     pub fn answer_error(&mut self, id: &Value, error: &jsonrpc::Error) -> impl Future<Output = ()> {
         self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
@@ -90,7 +90,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// As an agent: sends a piece of its message. The pieces of a session make one message.
+    /// As an agent: sends a chunk of its message. The chunks of a session form one message.
     #[track_caller]
     pub fn say(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
         let content = json!({"type": "text", "text": text});
@@ -100,13 +100,13 @@ impl ScriptedPeer {
         )
     }
 
-    /// As a client: initializes version 1 and offers nothing; gives the agent's answer.
+    /// As a client: initializes version 1 without capabilities; returns the agent's response.
     #[track_caller]
     pub fn initialize(&mut self) -> impl Future<Output = Value> {
         self.initialize_with(json!({"protocolVersion": 1, "clientCapabilities": {}}))
     }
 
-    /// As a client: initializes with these params; gives the agent's answer.
+    /// As a client: initializes with these params; returns the agent's response.
     #[track_caller]
     pub fn initialize_with(&mut self, params: Value) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -116,7 +116,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// As a client: opens a session in `/`, and gives its id.
+    /// As a client: opens a session in `/` and returns its id.
     #[track_caller]
     pub fn open_session(&mut self) -> impl Future<Output = String> {
         let caller = Location::caller();
@@ -131,7 +131,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// As a client: sends a prompt, and gives the request's id.
+    /// As a client: sends a prompt and returns the request's id.
     #[track_caller]
     pub fn prompt(&mut self, session: &str, text: &str) -> impl Future<Output = i64> {
         let prompt = json!([{"type": "text", "text": text}]);
@@ -141,7 +141,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// As an agent: answers the next message, which must be `session/new`, with a session of this id.
+    /// As an agent: expects `session/new`, and responds with a session of this id.
     #[track_caller]
     pub fn answer_new_session(&mut self, id: &str) -> impl Future<Output = ()> {
         let caller = Location::caller();

@@ -1,4 +1,4 @@
-//! Compactions: the agent shortens the conversation for the model.
+//! Compactions of the conversation.
 
 use acp_wire::v2::{
     CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
@@ -7,15 +7,15 @@ use acp_wire::v2::{
 use super::weight::weight;
 use super::{ItemKind, Thread};
 
-/// The agent shortens the conversation for the model.
+/// A compaction of the conversation.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadCompaction {
     /// Its id.
     pub id: CompactionId,
-    /// How far it is.
+    /// The status.
     pub status: CompactionStatus,
-    /// What is left of the conversation, if the agent shows it.
+    /// The summary, if the agent shows it.
     pub summary: Vec<ContentBlock>,
     /// Why it failed.
     pub error: Option<String>,

@@ -1,4 +1,4 @@
-//! What a tool call has produced, in words that hold for both versions.
+//! The content of tool calls, for both versions.
 
 use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
@@ -6,7 +6,7 @@ use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 
 use crate::update;
 
-/// A piece of what a tool call has produced.
+/// Content of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 // Most are content blocks, so that boxing them would cost an allocation for nearly each.
@@ -18,18 +18,18 @@ pub enum ThreadToolCallContent {
     Diff(ThreadDiff),
     /// A terminal: [`Thread::terminal`](super::Thread::terminal) has what it shows.
     Terminal(TerminalId),
-    /// A kind this library does not know, as it came.
+    /// An unknown type of content, as received.
     Unknown(RawObject),
 }
 
-/// Changes of files. An agent of version 1 gives one file's texts before and after; one of version 2
-/// says what happened to which files, and may give a patch to look at.
+/// Changes of files. An agent of version 1 sends one file's text before and after; one of version 2 sends which files
+/// changed and how, and optionally a patch.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadDiff {
     /// Which files changed, and how.
     pub changes: Vec<FileChange>,
-    /// The changes as text, if the agent gives any.
+    /// The changes as a patch, if the agent sends one.
     pub patch: Option<DiffPatch>,
 }
 
@@ -48,7 +48,7 @@ impl ThreadDiff {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// What happened to it.
+    /// What happened to the file.
     pub operation: FileOperation,
     /// The file, an absolute path; empty where an unknown operation names none.
     pub path: String,
@@ -64,22 +64,22 @@ pub struct FileChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileOperation {
-    /// It is new.
+    /// The file was added.
     Add,
-    /// It is gone.
+    /// The file was deleted.
     Delete,
-    /// It has another content.
+    /// The content changed.
     Modify,
-    /// It is somewhere else, maybe with another content.
+    /// The file was moved, possibly with changes.
     Move,
-    /// It is a copy.
+    /// The file was copied.
     Copy,
-    /// Something this library does not know.
+    /// An unknown operation.
     Unknown(String),
 }
 
 impl FileOperation {
-    /// Its name in version 2.
+    /// Returns its name in version 2.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

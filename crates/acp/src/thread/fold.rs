@@ -11,7 +11,7 @@ use super::{Activity, ItemKind, Thread, ThreadTerminal};
 use crate::update::Update;
 
 impl Thread {
-    /// Folds an update.
+    /// Applies an update.
     pub fn apply(&mut self, update: &Update) {
         self.revision += 1;
         match update {
@@ -134,7 +134,7 @@ impl Thread {
         }
     }
 
-    /// A turn begins with what the person says.
+    /// Starts a turn with the user's message.
     pub fn begin_turn(&mut self, prompt: &[ContentBlock]) {
         self.revision += 1;
         self.is_turn_running = true;
@@ -143,7 +143,7 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// A turn has ended; `None` if it failed.
+    /// Ends a turn; `None` if it failed.
     pub fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.revision += 1;
         self.is_turn_running = false;
@@ -196,8 +196,7 @@ impl Thread {
         self.background = None;
     }
 
-    /// Marks what is not finished as cancelled, as a client should as soon as it cancels: prompt
-    /// turn, "Cancellation".
+    /// Marks unfinished tool calls as cancelled, as a client should when it cancels: Prompt turn, "Cancellation".
     pub fn cancel_turn(&mut self) {
         self.revision += 1;
         for item in &mut self.items {
@@ -210,7 +209,7 @@ impl Thread {
         }
     }
 
-    /// A terminal of this session was started.
+    /// Adds a terminal of this session.
     pub fn start_terminal(&mut self, id: &TerminalId, command: &str, cwd: Option<&str>) {
         self.change_terminal(id, |terminal| {
             terminal.command = Some(command.to_owned());
@@ -219,13 +218,13 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// A terminal of this session printed something.
+    /// Appends output of a terminal of this session.
     pub fn append_terminal_output(&mut self, id: &TerminalId, text: &str) {
         self.change_terminal(id, |terminal| terminal.print(text));
         self.truncate_to();
     }
 
-    /// The command of a terminal of this session ended.
+    /// Sets the exit status of a terminal of this session.
     pub fn exit_terminal(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
         self.change_terminal(id, |terminal| {
             terminal.exit_status = Some(status.clone().into());
@@ -234,7 +233,7 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// The agent has released a terminal of this session.
+    /// Marks a terminal of this session as released.
     pub fn release_terminal(&mut self, id: &TerminalId) {
         self.change_terminal(id, |terminal| terminal.is_released = true);
         self.truncate_to();

@@ -1,4 +1,4 @@
-//! A thread that is being folded while others look at it.
+//! A thread that is shared between the connection and front ends.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -17,12 +17,12 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// The thread that shows this one as its subagent's, and the subagent.
+    /// The thread that shows this one as a subagent's, and the subagent's session.
     parent: OnceLock<(Weak<SharedThread>, SessionId)>,
 }
 
 impl ThreadHandle {
-    /// An empty thread.
+    /// Creates an empty thread.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -32,13 +32,13 @@ impl ThreadHandle {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the thread. Nothing is folded meanwhile, so be quick; and `look` must not look at, or
-    /// change, the same thread through a handle, for it would wait for itself.
+    /// Reads the thread. It cannot change meanwhile, so be quick. `look` must not read or change the same thread
+    /// through a handle: this would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Changes the thread and tells those who wait.
+    /// Changes the thread and notifies those who wait.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -50,8 +50,7 @@ impl ThreadHandle {
         changed
     }
 
-    /// A subagent has changed, and with it whatever shows this thread. A lock is never waited for while one below it is
-    /// held.
+    /// Marks a subagent as changed, in all threads above this one. Never waits for a lock while a lower one is held.
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
@@ -62,20 +61,20 @@ impl ThreadHandle {
         }
     }
 
-    /// From here on `parent` is told when this thread changes, which is that of its subagent with this id. A thread
-    /// belongs to one other at most, and none to itself.
+    /// Sets the thread that is notified when this one changes, as that of its subagent with this id. A thread has at
+    /// most one parent, and is never its own.
     pub(crate) fn set_parent(&self, above: &Self, subagent: &SessionId) {
         let above = Arc::downgrade(&above.0);
-        // Otherwise it belongs to another already, which shows it.
+        // Fails if the thread has a parent already, which shows it.
         let _ = self.0.parent.set((above, subagent.clone()));
     }
 
-    /// Waits until the thread's revision is beyond `seen`, and gives it. However many changes came
-    /// in between, it is one wake-up: a slow reader falls behind in pictures, not in content.
+    /// Waits until the thread's revision is greater than `seen`, and returns it. Any number of changes causes one
+    /// wake-up: a slow reader misses intermediate states, never content.
     pub async fn changed(&self, seen: u64) -> u64 {
         loop {
             let mut changed = pin!(self.0.changed.notified());
-            // Registered before looking, so that a change in between is not missed.
+            // Register before checking, so that a change in between is not missed.
             changed.as_mut().enable();
             let revision = self.lock().revision();
             if revision > seen {

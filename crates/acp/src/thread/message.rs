@@ -1,4 +1,4 @@
-//! Messages: whole, or put together from their chunks.
+//! Messages, whole or built from their chunks.
 
 use acp_wire::v1::{ContentBlock, MessageId};
 use acp_wire::v2;
@@ -7,21 +7,21 @@ use super::weight::weight;
 use super::{ItemKind, Thread};
 use crate::update::MessageChunk;
 
-/// A message, put together from its chunks.
+/// A message, built from its chunks.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadMessage {
-    /// Its id, if the agent gave it one.
+    /// The message's id, if the agent sent one.
     pub id: Option<MessageId>,
-    /// Its content; text that came in pieces is one block.
+    /// The content; text that came in chunks is one block.
     pub content: Vec<ContentBlock>,
-    /// Its beginning was dropped, because the thread would have become larger than its limit:
-    /// [`Thread::dropped`](super::Thread::dropped).
+    /// Whether its beginning was dropped because the thread exceeded its limit:
+    /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
 }
 
 impl ThreadMessage {
-    /// All of its text.
+    /// Returns all of its text.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -48,15 +48,14 @@ impl ThreadSpeaker {
     }
 }
 
-/// What the person said, shown before the agent has told it again. Agents of version 2 do, some of
-/// version 1 do as well.
+/// The user's message, shown before the agent has sent it back. Agents of version 2 do, and some of version 1.
 #[derive(Debug, Clone)]
 pub(super) struct PromptEcho {
     /// The number of its item.
     pub(super) item: usize,
-    /// The agent has begun to tell it.
+    /// Whether the agent has started to send it back.
     started: bool,
-    /// The message's id, once the agent has said it.
+    /// The message's id, once the agent has sent it.
     id: Option<MessageId>,
 }
 
@@ -73,7 +72,7 @@ impl ItemKind {
 }
 
 impl Thread {
-    /// What the person says, as the client shows it at once.
+    /// Adds the user's message, which the client shows at once.
     pub(super) fn add_prompt_echo(&mut self, content: &[ContentBlock]) {
         let item = self.push(ItemKind::User(ThreadMessage {
             id: None,
@@ -87,7 +86,7 @@ impl Thread {
         });
     }
 
-    /// The agent has taken what the person said, as this message.
+    /// Sets the id under which the agent has accepted the user's message.
     pub fn confirm_prompt_echo(&mut self, id: &MessageId) {
         if id.as_str().is_empty() || self.messages.contains_key(id) {
             return;
@@ -111,7 +110,7 @@ impl Thread {
         self.item_mut(item)?.kind.message_mut(speaker)
     }
 
-    /// A piece of a message: of the one with its id, wherever that is, or of the one at the end.
+    /// Applies a chunk: to the message with its id, wherever that is, or to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
             Some(id) if chunk.by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
@@ -119,7 +118,7 @@ impl Thread {
         }
     }
 
-    /// It belongs to the message at the end, unless that is another speaker's or has another id.
+    /// Applies a chunk to the last message, unless that has another speaker or another id.
     fn apply_chunk_at_end(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         if speaker == ThreadSpeaker::User && self.apply_echo(chunk) {
             return;
@@ -145,8 +144,8 @@ impl Thread {
         }));
     }
 
-    /// Whether a piece of the message at the end tells again what the person has just said: it comes before
-    /// anything else of the turn.
+    /// Returns `true` if a chunk of the last message repeats what the user has just sent, before anything else of the
+    /// turn.
     fn apply_echo(&mut self, chunk: &MessageChunk) -> bool {
         let last = self.next_item().checked_sub(1);
         let Some(echo) = self
@@ -172,7 +171,7 @@ impl Thread {
         true
     }
 
-    /// It belongs to the message with this id, wherever that is.
+    /// Applies a chunk to the message with this id, wherever that is.
     fn apply_chunk_by_id(
         &mut self,
         id: &MessageId,
@@ -194,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// A whole message.
+    /// Applies a whole message.
     pub(super) fn apply_message(&mut self, whole: &v2::Message, speaker: ThreadSpeaker) {
         let (at, _) = self.find_or_add_message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {

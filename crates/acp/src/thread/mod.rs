@@ -1,8 +1,8 @@
-//! The thread: what a person sees of a session, folded from its updates.
+//! The thread: what the user sees of a session, built from its updates.
 //!
-//! Every front end renders a [`Thread`] and none folds updates for itself. Live updates, replay and
-//! both versions of the protocol go through the same code. A thread's memory is what a person can
-//! see, however fast it came, up to a limit: [`Thread::truncation`].
+//! Every front end renders a [`Thread`], and none has to fold updates itself. Live updates, replays and both versions
+//! of the protocol use the same code. A thread's memory is bounded by what the user can see, however fast it arrives,
+//! up to a limit: [`Thread::truncation`].
 
 mod compaction;
 mod config;
@@ -39,29 +39,29 @@ pub use subagent::{ThreadSessionMessage, ThreadSubagent};
 pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 
-/// The statuses of tool calls and of steps of plans, of both versions.
+/// The statuses of tool calls and plan entries, for both versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
-/// What a person sees of a session.
+/// What the user sees of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
-    /// What the person said last, until something else has come.
+    /// The user's last message, until something else has arrived.
     echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
-    /// The agent has modes and no config option for them; one of them stands for its modes.
+    /// Whether the agent has modes without a config option for them. A config option then stands for the modes.
     uses_set_mode: bool,
-    /// The same of models.
+    /// The same for models.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
     updated_at: Option<String>,
     usage: Option<UsageUpdate>,
-    /// A turn of this client's runs.
+    /// Whether a turn of this client is running.
     is_turn_running: bool,
     activity: Activity,
     background: Option<Vec<BackgroundWork>>,
@@ -71,79 +71,79 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// What an agent says that it does. Agents of version 1 do not say.
+/// What an agent reports that it is doing. Agents of version 1 do not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
     /// It waits for the next prompt.
     #[default]
     Idle,
-    /// It works.
+    /// It is working.
     Running,
-    /// It waits for the person.
+    /// It waits for the user.
     RequiresAction,
-    /// Something this library does not know: it may be busy.
+    /// An unknown state; the agent may be busy.
     Unknown,
 }
 
-/// One thing after another in a thread. It stays where it is; what it is may change. The earliest are dropped
-/// when a thread becomes too large ([`Thread::truncation`]).
+/// One entry of a thread. Its position does not change, its content may. The earliest are dropped when a thread
+/// becomes too large ([`Thread::truncation`]).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
     /// The thread's revision when this item last changed.
     pub revision: u64,
-    /// What it is.
+    /// The content of the item.
     pub kind: ItemKind,
-    /// What it takes, in bytes.
+    /// Its size in bytes.
     weight: usize,
 }
 
-/// What an item is.
+/// The content of an item.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ItemKind {
-    /// What the person said.
+    /// A message of the user.
     User(ThreadMessage),
-    /// What the agent said.
+    /// A message of the agent.
     Agent(ThreadMessage),
-    /// What the agent thought.
+    /// A thought of the agent.
     Thought(ThreadMessage),
-    /// What the agent did. Boxed: it is much larger than the others.
+    /// A tool call. Boxed, because it is much larger than the others.
     ToolCall(Box<ThreadToolCall>),
-    /// Something that is not part of the conversation, but that the agent wants to be known.
+    /// A notice, which is not part of the conversation.
     Notice(Notice),
-    /// The agent shortens the conversation for the model.
+    /// A compaction of the conversation.
     Compaction(ThreadCompaction),
-    /// A session that the agent has made for a part of its work, with what happens there.
+    /// A subagent with its own thread.
     Subagent(Box<ThreadSubagent>),
     /// A message from one session to another.
     SessionMessage(ThreadSessionMessage),
-    /// An update this library does not know, as it came.
+    /// An unknown type of update, as received.
     Unknown(RawObject),
 }
 
 impl Thread {
-    /// An empty thread.
+    /// Creates an empty thread.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Grows with every change, from 0.
+    /// Returns the revision, which starts at 0 and grows with every change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Messages, thoughts and tool calls in the order they began; those that were dropped
+    /// Returns the items in the order in which they started. Items that were dropped
     /// ([`truncation`](Self::truncation)) came before the first.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// A tool call, if this session has it.
+    /// Returns a tool call of this session.
     #[must_use]
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ThreadToolCall> {
         match &self.item(*self.tool_calls.get(id)?)?.kind {
@@ -152,69 +152,69 @@ impl Thread {
         }
     }
 
-    /// The plans, in the order they first came.
+    /// Returns the plans, in the order in which they first appeared.
     #[must_use]
     pub fn plans(&self) -> &[ThreadPlan] {
         &self.plans
     }
 
-    /// A terminal that the thread has seen output of. It stays when the agent releases it, unless it was
-    /// dropped ([`truncation`](Self::truncation)).
+    /// Returns a terminal whose output was seen. It remains when the agent releases it, unless it was dropped
+    /// ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
     }
 
-    /// The config options in the agent's order. The modes and models of an agent that has no config
-    /// options for them are shown as such.
+    /// Returns the config options in the agent's order. If an agent has modes or models without config options for
+    /// them, they are shown as options.
     #[must_use]
     pub fn config_options(&self) -> &[SessionConfigOption] {
         &self.config_options
     }
 
-    /// The slash commands.
+    /// Returns the slash commands.
     #[must_use]
     pub fn commands(&self) -> &[AvailableCommand] {
         &self.commands
     }
 
-    /// The session's title.
+    /// Returns the session's title.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }
 
-    /// When the session last changed, as the agent says (ISO 8601).
+    /// Returns when the session last changed, as reported by the agent (ISO 8601).
     #[must_use]
     pub fn updated_at(&self) -> Option<&str> {
         self.updated_at.as_deref()
     }
 
-    /// How full the model's context is, in tokens, and what the session has cost.
+    /// Returns the context usage, in tokens, and the cost of the session.
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()
     }
 
-    /// Whether a turn is running, or the agent says that it works.
+    /// Returns `true` if a turn is running, or the agent reports that it is working.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.is_turn_running || self.activity != Activity::Idle
     }
 
-    /// What the agent says that it does.
+    /// Returns what the agent reports that it is doing.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity
     }
 
-    /// What goes on beside the conversation; `None` if the agent does not say.
+    /// Returns the background work, or `None` if the agent does not report it.
     #[must_use]
     pub fn background(&self) -> Option<&[BackgroundWork]> {
         self.background.as_deref()
     }
 
-    /// How the last turn ended; `None` while one runs, if it failed, and before the first.
+    /// Returns the stop reason of the last turn. `None` while one is running, if it failed, and before the first.
     #[must_use]
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

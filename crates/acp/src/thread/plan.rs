@@ -15,7 +15,7 @@ pub const PLAN: &str = "plan";
 pub struct ThreadPlan {
     /// Its id; [`PLAN`] for an agent that has only one.
     pub id: PlanId,
-    /// What it is made of.
+    /// The content of the plan.
     pub content: PlanContent,
     /// The thread's revision when it last changed.
     pub revision: u64,
@@ -23,7 +23,7 @@ pub struct ThreadPlan {
     pub(super) weight: usize,
 }
 
-/// What a plan is made of.
+/// The content of a plan.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PlanContent {
@@ -33,12 +33,12 @@ pub enum PlanContent {
     File(String),
     /// Markdown text.
     Markdown(String),
-    /// A kind this library does not know, as it came.
+    /// An unknown type of content, as received.
     Unknown(RawObject),
 }
 
 impl ThreadPlan {
-    /// Its steps; none if it is made of something else.
+    /// Returns its steps, or none if it has other content.
     #[must_use]
     pub fn entries(&self) -> &[PlanEntry] {
         match &self.content {

@@ -1,4 +1,4 @@
-//! Subagents, and what sessions say to each other.
+//! Subagents, and messages between sessions.
 
 use acp_wire::v1::{
     ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
@@ -12,37 +12,37 @@ use super::{ItemKind, Thread, ThreadHandle};
 /// A subagent's thread keeps this part of what its parent's keeps.
 const SHARE: usize = 64;
 
-/// A session that the agent has made for a part of its work, and what happens in it.
+/// A subagent, with its own thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadSubagent {
     /// Its session.
     pub session_id: SessionId,
-    /// What it is for, for people.
+    /// The title that is shown to the user.
     pub title: Option<String>,
-    /// The same at length.
+    /// A longer description.
     pub description: Option<String>,
     /// What a client may do with it; nothing if `None`.
     pub capabilities: Option<SubagentSessionCapabilities>,
-    /// What it does, if the agent says.
+    /// Its state, if the agent reports it.
     pub state: Option<StateUpdate>,
     /// Its working directory, if that is not its parent's.
     pub cwd: Option<String>,
     /// Its further roots, if they are not its parent's.
     pub additional_directories: Option<Vec<String>>,
-    /// What happens in it. Where it changes, this item of its parent's thread has a new revision.
+    /// Its thread. When it changes, this item of the parent's thread gets a new revision.
     pub thread: ThreadHandle,
 }
 
 impl ThreadSubagent {
-    /// What to call it.
+    /// Returns the name to show.
     #[must_use]
     pub fn name(&self) -> &str {
         let title = self.title.as_deref().filter(|title| !title.is_empty());
         title.unwrap_or(self.session_id.as_str())
     }
 
-    /// Whether the agent says that it works or waits for the person.
+    /// Returns `true` if the agent reports that it is working or waits for the user.
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(
@@ -92,11 +92,11 @@ impl ThreadSubagent {
 pub struct ThreadSessionMessage {
     /// Its id in this session.
     pub id: MessageId,
-    /// Who has sent it, if the agent says.
+    /// The sender, if the agent reports it.
     pub sender: Option<SessionId>,
-    /// Who gets it, if the agent says.
+    /// The recipient, if the agent reports it.
     pub recipient: Option<SessionId>,
-    /// What it says.
+    /// The content of the message.
     pub content: Vec<ContentBlock>,
 }
 
@@ -108,13 +108,13 @@ impl ThreadSessionMessage {
 }
 
 impl Thread {
-    /// A subagent of this session, if it has announced one with this id that was not dropped.
+    /// Returns a subagent of this session, unless its item was dropped.
     #[must_use]
     pub fn subagent(&self, id: &SessionId) -> Option<&ThreadSubagent> {
         self.subagents().find(|subagent| subagent.session_id == *id)
     }
 
-    /// The subagents of this session, in the order in which they were announced.
+    /// Returns the subagents of this session, in the order in which they were announced.
     pub fn subagents(&self) -> impl Iterator<Item = &ThreadSubagent> {
         self.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Subagent(subagent) => Some(&**subagent),

@@ -1,4 +1,4 @@
-//! What a terminal of a thread shows.
+//! Terminals of a thread.
 
 use std::collections::VecDeque;
 
@@ -11,19 +11,19 @@ use crate::utf8::Utf8Pieces;
 /// How much output of a terminal a thread keeps, in bytes.
 pub(super) const KEPT: usize = 1024 * 1024;
 
-/// A terminal as a person sees it: the end of its output, and how its command ended.
+/// A terminal as the user sees it: the end of its output, and its exit status.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadTerminal {
-    /// What was run, if known.
+    /// The command, if known.
     pub command: Option<String>,
-    /// Where, if known.
+    /// The working directory, if known.
     pub cwd: Option<String>,
-    /// How it ended.
+    /// The exit status.
     pub exit_status: Option<TerminalExitStatus>,
-    /// Whether the agent has released it; what it showed stays.
+    /// Whether the agent has released it; its output stays.
     pub is_released: bool,
-    /// How large it is, if the agent says.
+    /// The size, if the agent reports it.
     pub size: Option<TerminalSize>,
     /// What a client may do with it, if the agent says.
     pub capabilities: Option<TerminalCapabilities>,
@@ -41,7 +41,7 @@ pub struct ThreadTerminal {
 }
 
 impl ThreadTerminal {
-    /// The output that is kept: the last MiB.
+    /// Returns the output that is kept: the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
@@ -52,20 +52,20 @@ impl ThreadTerminal {
         self.kept_bytes
     }
 
-    /// How many bytes were ever printed.
+    /// Returns how many bytes were printed in total.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// How many bytes had been printed when the output was last cleared, which is where what is shown now begins. An
-    /// agent of version 2 clears what was shown when it gives something else in its place.
+    /// Returns how many bytes had been printed when the output was last cleared, which is where the shown output
+    /// starts. An agent of version 2 clears the output when it replaces it.
     #[must_use]
     pub fn cleared_at(&self) -> u64 {
         self.cleared_at
     }
 
-    /// The output after the first `seen` bytes of all that was ever printed, as far as it is kept.
+    /// Returns the output after the first `seen` bytes of everything printed, as far as it is kept.
     #[must_use]
     pub fn output_since(&self, seen: u64) -> String {
         let mut at = self.total_bytes - self.kept_bytes as u64;

@@ -1,4 +1,4 @@
-//! Tool calls, put together from their updates.
+//! Tool calls, built from their updates.
 
 use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
@@ -10,7 +10,7 @@ use super::weight::weight;
 use super::{ItemKind, Thread};
 use crate::update::ToolCallPatch;
 
-/// A tool call, put together from its updates.
+/// A tool call, built from its updates.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadToolCall {
@@ -18,32 +18,32 @@ pub struct ThreadToolCall {
     pub id: ToolCallId,
     /// The tool's name for programs, if the agent says.
     pub name: Option<String>,
-    /// What it does, for people; empty if the agent has not said.
+    /// The title that is shown to the user; empty if the agent has not sent one.
     pub title: String,
-    /// What sort of thing it does.
+    /// The kind of tool.
     pub kind: ToolKind,
-    /// How far it is.
+    /// The status.
     pub status: ToolCallStatus,
-    /// It was not finished when its turn was cancelled.
+    /// Whether it was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
-    /// What it has produced.
+    /// The content that it has produced.
     pub content: Vec<ThreadToolCallContent>,
     /// The files it works on.
     pub locations: Vec<ToolCallLocation>,
-    /// What the tool was given.
+    /// The input of the tool.
     pub raw_input: Option<Value>,
-    /// What the tool gave back.
+    /// The output of the tool.
     pub raw_output: Option<Value>,
-    /// What a client may do with it.
+    /// What a client may do with the call.
     pub capabilities: Option<ToolCallCapabilities>,
-    /// Something of it was dropped, because the thread would have become larger than its limit:
-    /// [`Thread::dropped`](super::Thread::dropped).
+    /// Whether a part was dropped because the thread exceeded its limit:
+    /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
     pub(super) part_sizes: ToolCallSize,
 }
 
 impl ThreadToolCall {
-    /// A call of which nothing is known yet.
+    /// Creates a call without any other data.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         Self {
             id: id.into(),
@@ -62,19 +62,19 @@ impl ThreadToolCall {
         }
     }
 
-    /// Whether nothing more is to come of it.
+    /// Returns `true` if the call has finished or was cancelled.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.is_cancelled || self.has_ended()
     }
 
-    /// Whether the agent says so.
+    /// Returns `true` if the agent reported that the call has ended.
     fn has_ended(&self) -> bool {
         use ToolCallStatus::{Cancelled, Completed, Failed};
         matches!(self.status, Completed | Failed | Cancelled)
     }
 
-    /// A change of it.
+    /// Applies an update.
     pub fn apply(&mut self, update: &ToolCallPatch) {
         if update.is_new {
             *self = Self {
@@ -123,7 +123,7 @@ impl ThreadToolCall {
     }
 
     fn set_status(&mut self, status: ToolCallStatus) {
-        // Real agents send late news of a call that has ended.
+        // Some agents send late updates of a call that has ended.
         if self.has_ended()
             && matches!(status, ToolCallStatus::Pending | ToolCallStatus::InProgress)
         {
@@ -131,14 +131,14 @@ impl ThreadToolCall {
         }
         match status {
             ToolCallStatus::Cancelled => self.is_cancelled = true,
-            // It was done before the agent heard that its turn was cancelled.
+            // It completed before the agent noticed that its turn was cancelled.
             ToolCallStatus::Completed => self.is_cancelled = false,
             _ => {}
         }
         self.status = status;
     }
 
-    /// A piece of what it has produced.
+    /// Appends a chunk of content.
     pub(super) fn apply_chunk(&mut self, content: &v2::ToolCallContent) {
         self.content.push(content.clone().into());
         self.part_sizes.content = self.part_sizes.content.saturating_add(weight(content));

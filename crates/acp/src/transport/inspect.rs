@@ -1,4 +1,4 @@
-//! Looking at what is read.
+//! Inspection of input.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::connection::frame::{Frame, Framer};
 /// The longest line that is shown.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// A reader whose lines are shown to someone.
+/// A reader that passes each line to a callback.
 pub(super) struct InspectingReader<F> {
     inner: TransportReader,
     framer: Framer,

@@ -32,13 +32,14 @@ pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
-    /// How long closing the writer may take at the end of a connection, beside the time for what was still to be
-    /// written.
+    /// How long closing the writer may take at the end of a connection, in addition to the time for unwritten
+    /// messages.
     pub(crate) close_timeout: Duration,
 }
 
 impl Transport {
-    /// Reads from `reader` and writes to `writer`. Both are dropped when the connection has ended.
+    /// Creates a transport that reads from `reader` and writes to `writer`. Both are dropped when the connection has
+    /// ended.
     pub fn new(
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
@@ -54,7 +55,8 @@ impl Transport {
         }
     }
 
-    /// As [`new`](Self::new), for the streams of the crate `futures`, which other executors than tokio have.
+    /// Creates a transport like [`new`](Self::new), from streams of the crate `futures`, which executors other than
+    /// tokio use.
     pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
         writer: impl futures_io::AsyncWrite + Send + 'static,
@@ -62,39 +64,39 @@ impl Transport {
         Self::new(reader.compat(), writer.compat_write())
     }
 
-    /// Starts a child process, talks to it through its stdin and stdout, and ends it with the connection.
+    /// Starts a child process, communicates through its stdin and stdout, and ends it with the connection.
     ///
-    /// When the connection is over its stdin is closed, and it has two seconds to end by itself, in which agents
-    /// write down what they keep. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that: the
-    /// process is gone, and nothing is left of it. Nothing is spawned for this; the driver waits. Its stdout is not read
-    /// meanwhile: an agent that still prints more than a pipe holds is killed. On a paused clock of tokio's it has no time
-    /// at all.
+    /// When the connection ends, its stdin is closed, and it has two seconds to exit, in which agents save their
+    /// state. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that, when the process has
+    /// exited. Nothing is spawned for this; the driver waits. Its stdout is not read meanwhile: an agent that prints
+    /// more than fits into a pipe is killed. If tokio's clock is paused, it is killed at once.
     ///
-    /// It is killed at once, and tokio's runtime takes its status as it runs on, if
+    /// It is killed at once, and reaped later by tokio's runtime, if
     ///
     /// - the transport is dropped unused, or the driver before its end;
-    /// - it has not read in two seconds what was sent to it before the end;
-    /// - both halves of [`into_split`](Self::into_split) are dropped, and the one for writing was not closed.
+    /// - it has not read within two seconds what was sent to it before the end;
+    /// - both halves of [`into_split`](Self::into_split) are dropped and the writing half was not closed.
     ///
-    /// What the process has started is its own to end. The crate `acp-host` has an `AgentProcess` that ends that too,
-    /// says clearly why a program cannot be started, keeps what agents print to stderr, and has a sandbox: use it in
-    /// programs that people keep open and for untrusted agents; use this for tests, scripts and agents of your own.
+    /// Processes that the child has started are not ended. The `AgentProcess` of the crate `acp-host` ends those,
+    /// too, explains clearly why a program cannot be started, keeps what agents print to stderr, and has a sandbox.
+    /// Use it in programs that users keep open and for untrusted agents; use this for tests, scripts and agents of
+    /// your own.
     ///
-    /// A process that fails by itself is told with its status: `the process has ended (exit status: 1)`, as
+    /// If the process fails, its status is reported: `the process has ended (exit status: 1)`, as
     /// [`CloseReason::Transport`](crate::CloseReason::Transport).
     ///
-    /// The command's stderr is left as it is: this process's own, if nothing else is said. To read it, give the command
-    /// the writing end of [`std::io::pipe`], read the other on a thread, and drop the command, which holds its end open.
+    /// The command's stderr is unchanged: by default, this process's own. To read it, give the command the writing
+    /// end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds its end open.
     ///
     /// ```no_run
     /// use acp::Transport;
     /// use acp::client::connect;
-    /// # use acp::testing::Nobody;
+    /// # use acp::testing::NoopClient;
     /// use tokio::process::Command;
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let transport = Transport::spawn(Command::new("some-agent").arg("--acp"))?;
-    /// let (handshake, driver) = connect(transport, Nobody);
+    /// let (handshake, driver) = connect(transport, NoopClient);
     /// let work = async { handshake.await?.new_session("/").await?.prompt("Hello").await };
     /// let stopped = driver.run(work).await?;
     /// // The agent has ended.
@@ -104,18 +106,18 @@ impl Transport {
     /// ```
     ///
     /// # Errors
-    /// It cannot be started, there is no tokio runtime, or stderr is [`Stdio::piped`](std::process::Stdio::piped),
-    /// which nobody would read.
+    /// The process cannot be started, there is no tokio runtime, or stderr is
+    /// [`Stdio::piped`](std::process::Stdio::piped), which nobody would read.
     ///
     /// # Panics
-    /// As tokio does, if the runtime has no I/O (`enable_io`).
+    /// Like tokio, if the runtime has no I/O driver (`enable_io`).
     #[cfg(feature = "process")]
     pub fn spawn(mut command: impl BorrowMut<tokio::process::Command>) -> std::io::Result<Self> {
         child::spawn(command.borrow_mut())
     }
 
-    /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not. It is the
-    /// caller's to end; [`spawn`](Self::spawn) does that.
+    /// Communicates with a child process that was started with piped stdin and stdout; returns `None` if it was not.
+    /// The caller has to end it; [`spawn`](Self::spawn) does that itself.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
@@ -130,8 +132,8 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// The pair again, for a program that passes bytes on and does not speak the protocol. Closing the half for
-    /// writing (`shutdown`) ends a process that [`spawn`](Self::spawn) has started, and waits for it.
+    /// Splits the transport into its halves, for a program that passes bytes on and does not speak the protocol.
+    /// Shutting down the writing half ends a process that [`spawn`](Self::spawn) has started, and waits for it.
     #[must_use]
     pub fn into_split(
         self,
@@ -144,8 +146,8 @@ impl Transport {
 }
 
 impl Transport {
-    /// Shows each line that is read to `look`, before anything else is done with it. Lines of more
-    /// than 64 MiB are passed over. `look` holds up reading while it runs.
+    /// Passes each line that is read to `look`, before it is handled. Lines of more than 64 MiB are skipped. Reading
+    /// stops while `look` runs.
     #[must_use]
     pub fn inspect(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
         Self {
@@ -161,8 +163,7 @@ impl std::fmt::Debug for Transport {
     }
 }
 
-/// Two transports that are connected to each other, in memory. Each direction holds 64 KiB, as a
-/// pipe does.
+/// Creates two transports that are connected in memory. Each direction holds 64 KiB, like a pipe.
 #[must_use]
 pub fn memory() -> (Transport, Transport) {
     const PIPE: usize = 64 * 1024;

@@ -1,19 +1,19 @@
-//! stdin and stdout, kept for the protocol alone.
+//! stdin and stdout, reserved for the protocol.
 
 use std::io;
 
 use super::Transport;
 
-/// Takes this process's stdin and stdout for the protocol.
+/// Takes over this process's stdin and stdout for the protocol.
 ///
-/// On Unix nothing else reaches them from here on: what this process or its children print to
-/// stdout goes to stderr, and what they read from stdin is empty. Pipes and sockets are read and
-/// written without blocking; anything else (a terminal, a file) through threads of their own.
+/// On Unix, nothing else reaches them from now on: output that this process or its children print to stdout goes to
+/// stderr, and reading stdin finds it empty. Pipes and sockets are read and written without blocking; anything else
+/// (a terminal, a file) through separate threads.
 ///
-/// Must be called within a Tokio runtime, and once: the second time it finds the stand-ins.
+/// Must be called in a tokio runtime, and only once: the second call would get the replacements.
 ///
 /// # Errors
-/// stdin or stdout cannot be taken, for example because it is closed.
+/// stdin or stdout cannot be taken over, for example because it is closed.
 pub fn stdio() -> io::Result<Transport> {
     #[cfg(unix)]
     return unix::claim();
@@ -45,12 +45,12 @@ mod unix {
         ))
     }
 
-    /// A private copy, which children do not inherit.
+    /// Returns a private copy, which children do not inherit.
     fn clone_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<OwnedFd> {
         fd.try_clone_to_owned()
     }
 
-    /// What sort of thing a descriptor is. Editors use pipes; those built on libuv use sockets.
+    /// The type of a file descriptor. Editors use pipes; those built on libuv use sockets.
     enum DescriptorKind {
         Pipe,
         Socket,

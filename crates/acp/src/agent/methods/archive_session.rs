@@ -1,4 +1,4 @@
-//! `session/archive` and `session/unarchive`: hides a session from lists, and shows it in them again.
+//! `session/archive` and `session/unarchive`: hide a session from lists, and show it again.
 
 use acp_wire::v1::{
     ArchiveSessionRequest, ArchiveSessionResponse, SessionId, UnarchiveSessionRequest,
@@ -12,26 +12,27 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `session/archive` and `session/unarchive`: hides a session from lists, and shows it in them again. Unstable.
+/// The handler of `session/archive` and `session/unarchive`: hides a session from lists, and shows it again.
+/// Unstable.
 ///
-/// An agent that offers it also reads `archived` of [`ListSessionsRequest`](acp_wire::v1::ListSessionsRequest), and sets
-/// `archived` of every [`SessionInfo`](acp_wire::v1::SessionInfo) that it lists.
+/// An agent that supports it also applies `archived` of [`ListSessionsRequest`](acp_wire::v1::ListSessionsRequest),
+/// and sets `archived` of every [`SessionInfo`](acp_wire::v1::SessionInfo) that it lists.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ArchiveSession<S = ()>: Send + Sync {
-    /// Archives a session: it keeps its id and its history. If it was open, it has been closed: its turn has been cancelled
-    /// and has ended. One that is archived already stays so.
+    /// Archives a session, which keeps its id and its history. An open session has been closed before: its turn was
+    /// cancelled and has ended. An archived session stays archived.
     ///
     /// # Errors
-    /// There is no such session
+    /// The session does not exist
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)).
     fn archive(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 
-    /// Lists a session again, which has a state if it is open. It is not opened by this. One that is not archived stays
-    /// so.
+    /// Lists a session again. `state` is its state if it is open. This does not open it. A session that is not
+    /// archived is unchanged.
     ///
     /// # Errors
-    /// There is no such session.
+    /// The session does not exist.
     fn unarchive(
         &self,
         state: Option<&S>,
@@ -54,7 +55,7 @@ impl<A: Agent> MessageHandler<ArchiveSessionRequest, ()> for PendingRequest<Agen
         responder.spawn(async move {
             let offer = side.agent.archive_session();
             let archive = require_offer(offer, ArchiveSessionRequest::METHOD)?;
-            // A session that is not open can be archived as well.
+            // A session that is not open can be archived, too.
             if side.session(&session_id).is_ok() {
                 side.close(&session_id).await?;
             }

@@ -1,4 +1,4 @@
-//! `auth/status`: whether one must authenticate.
+//! `auth/status`: whether authentication is required.
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{AuthState, AuthStatusRequest, AuthStatusResponse};
@@ -9,17 +9,16 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `auth/status`: whether one must authenticate. Unstable.
+/// The handler of `auth/status`: whether authentication is required. Unstable.
 ///
-/// When it changes the agent may tell the client, at any time, by
-/// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) and
+/// The agent may report a change at any time, by sending
+/// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) with
 /// [`Connection::notify`](crate::Connection::notify).
 pub trait CheckAuthStatus: Send + Sync {
-    /// The status as it is now. It must change nothing.
+    /// Returns the current status, without changing anything.
     ///
-    /// # Errors
-    /// It cannot be found out. That one must authenticate is no error: the library says
-    /// [`AuthState::Unauthenticated`] for it.
+    /// The status cannot be determined. That authentication is required is not an error: return
+    /// [`AuthState::Unauthenticated`].
     fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;
 }
 

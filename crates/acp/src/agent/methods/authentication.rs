@@ -16,8 +16,7 @@ use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The request that is being worked on, for what an agent may want to ask meanwhile: a key, or that the
-/// person logs in on a web page.
+/// An authentication in flight. Lets the agent request a key, or that the user logs in on a web page.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
     conn: Connection,
@@ -34,23 +33,23 @@ impl AuthContext {
         }
     }
 
-    /// The client.
+    /// Returns the client.
     #[must_use]
     pub fn client(&self) -> &ClientInfo {
         &self.client
     }
 
-    /// The connection, for messages this type has no method for.
+    /// Returns the connection, for messages this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.conn
     }
 
-    /// Asks the person for input (`elicitation/create`), in the scope of this request.
+    /// Requests input from the user (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not offer this mode ([`Error::UnsupportedMethod`]), its
-    /// error, or the end of the connection.
+    /// The client does not support this mode ([`Error::Unsupported`]), the client returned
+    /// an error, or the connection has ended.
     pub async fn elicit(
         &self,
         message: impl Into<String>,
@@ -64,7 +63,7 @@ impl AuthContext {
         Ok(self.conn.request(&request).await?.action)
     }
 
-    /// Tells that what was asked on a web page has been done there (`elicitation/complete`).
+    /// Reports that the user has completed an elicitation on a web page (`elicitation/complete`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -78,30 +77,30 @@ impl AuthContext {
 /// `authenticate` and `logout`; in version 2 `auth/login` and `auth/logout`. Initialization,
 /// "Authentication".
 pub trait Authentication: Send + Sync {
-    /// How one can authenticate. Methods of type `terminal` are named to clients that can run the
-    /// agent's program in a terminal.
+    /// Returns the auth methods. Those of type `terminal` are sent only to clients that can run the agent's program
+    /// in a terminal.
     fn methods(&self) -> Vec<AuthMethod>;
 
-    /// Authenticates by one of [`methods`](Self::methods), which is of type `agent`. What the agent
-    /// needs to know of the person it may ask by [`AuthContext::elicit`].
+    /// Authenticates with one of [`methods`](Self::methods), of type `agent`. The agent can request input from the
+    /// user with [`AuthContext::elicit`].
     ///
     /// # Errors
-    /// The person could not be authenticated.
+    /// The authentication failed.
     fn authenticate(
         &self,
         cx: &AuthContext,
         method: &AuthMethodId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Whether there is `logout`. In version 2 there always is.
+    /// Returns `true` if `logout` is supported. In version 2 it always is.
     fn can_logout(&self) -> bool {
         false
     }
 
-    /// Ends the authentication.
+    /// Logs out.
     ///
     /// # Errors
-    /// It could not be ended.
+    /// The logout failed.
     fn logout(&self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
@@ -155,7 +154,7 @@ impl<A: Agent> MessageHandler<v2::LogoutAuthRequest, ()> for PendingRequest<Agen
     fn handle(self, _: v2::LogoutAuthRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            // In version 2 whoever authenticates also ends it.
+            // In version 2, an agent that supports authentication also supports logout.
             let authentication = side.agent.authentication();
             require_offer(authentication, v2::LogoutAuthRequest::METHOD)?
                 .logout()

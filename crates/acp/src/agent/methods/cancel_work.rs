@@ -1,4 +1,4 @@
-//! `tool_call/cancel` and `terminal/cancel`: one piece of work ends while the turn goes on.
+//! `tool_call/cancel` and `terminal/cancel`: cancel one tool call or terminal while the turn continues.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{TerminalId, ToolCallId};
@@ -12,15 +12,15 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 
-/// `tool_call/cancel` and `terminal/cancel`: ends one piece of work while the turn goes on. Version 2, and
-/// newer than its draft of August 2026.
+/// The handler of `tool_call/cancel` and `terminal/cancel`: cancels one tool call or terminal while the turn
+/// continues. Version 2, newer than its draft of August 2026.
 ///
-/// Which tool calls and terminals can be cancelled the agent tells in their `capabilities`, by
-/// [`Session::update`]. That it has been cancelled is told by an update of it.
+/// The agent declares which tool calls and terminals can be cancelled in their `capabilities`, with
+/// [`Session::update`]. An update also reports that one was cancelled.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CancelWork<S = ()>: Send + Sync {
-    /// Begins to cancel a tool call. An id that is unknown, or whose call has ended, is an error:
+    /// Starts to cancel a tool call. If the id is unknown or the call has ended, return
     /// [`Error::invalid_params`](crate::Error::invalid_params).
     fn cancel_tool_call(
         &self,
@@ -29,8 +29,8 @@ pub trait CancelWork<S = ()>: Send + Sync {
         tool_call: &ToolCallId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Begins to end what runs in a terminal. An id that is unknown, or whose command has ended, is an
-    /// error: [`Error::invalid_params`](crate::Error::invalid_params).
+    /// Starts to end the command of a terminal. If the id is unknown or the command has exited, return
+    /// [`Error::invalid_params`](crate::Error::invalid_params).
     fn cancel_terminal(
         &self,
         state: &S,
@@ -78,7 +78,7 @@ impl<A: Agent> MessageHandler<CancelTerminalRequest, ()> for PendingRequest<Agen
     }
 }
 
-/// The agent never said that it can be cancelled.
+/// Returns the error for a tool call or terminal that cannot be cancelled.
 fn not_cancellable_error(what: &str, id: &str) -> Error {
     Error::invalid_params(format!("the {what} {id} cannot be cancelled"))
 }

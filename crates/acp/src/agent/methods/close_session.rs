@@ -1,4 +1,4 @@
-//! `session/close`: frees what a session holds.
+//! `session/close`: frees the resources of a session.
 
 use acp_wire::v1::{CloseSessionRequest, CloseSessionResponse, SessionId};
 use acp_wire::{MessageHandler, Request};
@@ -8,15 +8,15 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `session/close`: frees what a session holds.
+/// The handler of `session/close`: frees the resources of a session.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CloseSession<S = ()>: Send + Sync {
-    /// Frees what dropping the state does not. The session's turn has been cancelled and has ended, and the library has
-    /// forgotten the session; its state is dropped next. Called also before an open session is deleted.
+    /// Frees what dropping the state does not. The session's turn was cancelled and has ended, and the library no
+    /// longer has the session; its state is dropped next. Also called before an open session is deleted.
     ///
     /// # Errors
-    /// What it holds cannot be freed. It is closed all the same.
+    /// The resources cannot be freed. The session is closed anyway.
     fn close(&self, state: &S, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -31,7 +31,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
         let Self { side, responder } = self;
         responder.spawn(async move {
             if side.client_info().is_v2() {
-                // Every agent of version 2 closes, and what is closed already stays so.
+                // Every agent of version 2 supports this, and closing a closed session changes nothing.
                 if side.session(&session_id).is_err() {
                     return Ok(CloseSessionResponse::new());
                 }
@@ -45,7 +45,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Ends a session's turn, forgets the session, and has the agent free what it holds.
+    /// Ends a session's turn, removes the session, and lets the agent free its resources.
     pub(super) async fn close(&self, id: &SessionId) -> Result<()> {
         let state = self.forget(id).await?;
         match (self.agent.close_session(), state) {

@@ -1,4 +1,4 @@
-//! `session/delete`: deletes a session for good.
+//! `session/delete`: deletes a session permanently.
 
 use acp_wire::v1::{DeleteSessionRequest, DeleteSessionResponse, SessionId};
 use acp_wire::{MessageHandler, Request};
@@ -8,12 +8,12 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `session/delete`: deletes a session for good.
+/// The handler of `session/delete`: deletes a session permanently.
 pub trait DeleteSession: Send + Sync {
-    /// Deletes it. If it was open, it has been closed: its turn has been cancelled and has ended.
+    /// Deletes a session. If it was open, it has been closed before: its turn was cancelled and has ended.
     ///
     /// # Errors
-    /// It cannot be deleted. One that there is not, or not any more, is no error: what is asked for is so already.
+    /// The session cannot be deleted. A session that does not exist is not an error: there is nothing left to do.
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
@@ -28,7 +28,7 @@ impl<A: Agent> MessageHandler<DeleteSessionRequest, ()> for PendingRequest<Agent
         let Self { side, responder } = self;
         responder.spawn(async move {
             let delete = require_offer(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
-            // A session that is not open can be deleted as well.
+            // A session that is not open can be deleted, too.
             let _ = side.close(&session_id).await;
             delete.delete(&session_id).await?;
             Ok(DeleteSessionResponse::new())

@@ -1,4 +1,4 @@
-//! `session/fork`: a new session that begins as a copy of another.
+//! `session/fork`: a new session that starts as a copy of another.
 
 use std::sync::Arc;
 
@@ -13,13 +13,14 @@ use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// `session/fork`: a new session that begins as a copy of another. Unstable.
+/// The handler of `session/fork`: opens a new session that starts as a copy of another. Unstable.
+///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ForkSession<S = ()>: Send + Sync {
     /// Copies the session `from`; `session` is the new one.
     ///
     /// # Errors
-    /// There is no session `from`, or it cannot be copied.
+    /// The session `from` does not exist, or it cannot be copied.
     fn fork(
         &self,
         from: &SessionId,

@@ -1,4 +1,4 @@
-//! `session/list`: the sessions there are, by page.
+//! `session/list`: lists sessions, page by page.
 
 use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionInfo};
 use acp_wire::{MessageHandler, Request};
@@ -8,14 +8,14 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `session/list`: the sessions there are.
+/// The handler of `session/list`: lists sessions.
 pub trait ListSessions: Send + Sync {
-    /// A page of them: those of `request.cwd` if it is given, from where `request.cursor` points. The
-    /// agent decides how many make a page, and names the cursor of the next. One that offers
-    /// [`ArchiveSession`](super::ArchiveSession) gives those that `request.archived` asks for.
+    /// Returns a page of sessions: those in `request.cwd` if it is given, starting at `request.cursor`. The agent
+    /// chooses the size of a page and the cursor of the next. An agent that implements
+    /// [`ArchiveSession`](super::ArchiveSession) applies `request.archived`.
     ///
     /// # Errors
-    /// The cursor is none that this agent gave, or the sessions cannot be read.
+    /// The cursor is not one of this agent, or the sessions cannot be read.
     fn list(
         &self,
         request: ListSessionsRequest,
@@ -38,7 +38,7 @@ impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentS
                 )));
             }
             match side.agent.list_sessions() {
-                // Every agent of version 2 lists: what is open at least.
+                // Every agent of version 2 supports this: at least open sessions are listed.
                 None if side.client_info().is_v2() => Ok(side.list_open_sessions(&request)),
                 offer => {
                     let offer = require_offer(offer, ListSessionsRequest::METHOD)?;
@@ -56,7 +56,7 @@ impl<A: Agent> AgentSide<A> {
             .values()
             .map(|entry| &entry.session)
             .filter(|s| request.cwd.as_deref().is_none_or(|cwd| cwd == s.cwd()))
-            // What is archived has been closed.
+            // Archived sessions have been closed.
             .filter(|_| request.archived != Some(SessionArchiveFilter::Only));
         let archived = self.agent.archive_session().map(|_| false);
         let mut infos: Vec<SessionInfo> = here

@@ -1,4 +1,4 @@
-//! `session/load`: opens an old session and replays it. In version 2 it is `session/resume` with `replayFrom`.
+//! `session/load`: opens an existing session and replays it. In version 2 it is `session/resume` with `replayFrom`.
 
 use acp_wire::{MessageHandler, Request, v1};
 
@@ -11,15 +11,15 @@ use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// `session/load`: opens an old session and replays it. Session setup, "Loading Sessions"; in version 2
-/// `session/resume` with `replayFrom`.
+/// The handler of `session/load`: opens an existing session and replays it. Session setup, "Loading Sessions". In
+/// version 2 it is `session/resume` with `replayFrom`.
+///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait LoadSession<S = ()>: Send + Sync {
-    /// Sends every message and tool call of the session's past through `session`, then returns.
+    /// Sends every message and tool call of the session's history through `session`, then returns.
     ///
     /// # Errors
-    /// There is no such session, or it cannot be opened. The client then has no session of this id, or
-    /// the one that was open before.
+    /// The session does not exist, or it cannot be opened. If the client had it open before, it stays open as it was.
     fn load(
         &self,
         session: &Session,

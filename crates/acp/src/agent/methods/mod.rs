@@ -1,7 +1,7 @@
-//! The requests of a client, a file each: what an agent offers to answer it, and how it is answered.
+//! The requests of a client, one file each: the trait that an agent implements, and the handling of the request.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]),
-//! which hands it to the [`MessageHandler`] for its type. A method that this library does not answer does not compile.
+//! which passes it to the [`MessageHandler`] for its type. A method without one does not compile.
 
 mod archive_session;
 mod auth_status;
@@ -44,7 +44,7 @@ pub use session_status::CheckSessionStatus;
 pub use set_session_title::SetSessionTitle;
 pub use steer_turn::SteerTurn;
 
-/// Whether the agent offers a method of version 1 that not every agent has.
+/// Returns `true` if the agent implements this optional method of version 1.
 pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
     match method {
         v1::LogoutRequest::METHOD => agent.authentication().is_some_and(|a| a.can_logout()),
@@ -67,7 +67,7 @@ pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
     }
 }
 
-// `initialize` is answered before the version is known: `agent/initialize.rs`.
+// `initialize` is handled before the version is known: `agent/initialize.rs`.
 
 impl<A: Agent> MessageHandler<v1::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v1::InitializeRequest) {

@@ -1,4 +1,4 @@
-//! `session/prompt`: what a turn begins with. What is done with it: `agent/prompting.rs`.
+//! `session/prompt`: starts a turn, in `agent/prompt_turn.rs`.
 
 use acp_wire::{MessageHandler, v1, v2};
 

@@ -1,4 +1,4 @@
-//! `providers/list`, `providers/set` and `providers/disable`: where models are called.
+//! `providers/list`, `providers/set` and `providers/disable`: the URLs at which models are called.
 
 use acp_wire::v1::{
     DisableProviderRequest, DisableProviderResponse, ListProvidersRequest, ListProvidersResponse,
@@ -11,26 +11,26 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `providers/list`, `providers/set` and `providers/disable`: where models are called, for clients that route the calls
-/// themselves. Unstable.
+/// The handler of `providers/list`, `providers/set` and `providers/disable`: the URLs at which models are called, for
+/// clients that route the calls themselves. Unstable.
 pub trait Providers: Send + Sync {
-    /// The providers that can be set, and where each is called now. Keys are not part of it.
+    /// Returns the providers that can be configured, and the current URL of each, without API keys.
     ///
     /// # Errors
-    /// They cannot be told.
+    /// The providers cannot be determined.
     fn list(&self) -> impl Future<Output = Result<Vec<ProviderInfo>>> + Send;
 
-    /// Replaces all that is set for a provider. Turns that begin after it call it there.
+    /// Replaces all settings of a provider. Turns that start afterwards use them.
     ///
     /// # Errors
-    /// There is no such provider, it cannot be called by this protocol, or the URL is none
+    /// The provider does not exist, does not support this wire format, or the URL is invalid
     /// ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn set(&self, request: SetProviderRequest) -> impl Future<Output = Result<()>> + Send;
 
-    /// Stops using the provider. One that is disabled stays so.
+    /// Disables a provider. A disabled provider stays disabled.
     ///
     /// # Errors
-    /// It is required ([`Error::invalid_params`](crate::Error::invalid_params)).
+    /// The provider is required ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn disable(&self, provider: &ProviderId) -> impl Future<Output = Result<()>> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! `session/resume`: opens an old session. In version 2 it may be asked to replay it as well.
+//! `session/resume`: opens an existing session. In version 2 a replay can be requested as well.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
-/// `session/resume`: opens an old session without replaying it.
+/// The handler of `session/resume`: opens an existing session without a replay.
+///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ResumeSession<S = ()>: Send + Sync {
     /// Opens the session.

@@ -9,14 +9,14 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `session/status`: whether a session is in memory. Unstable.
+/// The handler of `session/status`: whether a session is in memory. Unstable.
 pub trait CheckSessionStatus: Send + Sync {
-    /// The status of a session that is not open on this connection; of those that are, the library knows. It must change
-    /// nothing, and above all not open the session. `None` if there is no such session: the client gets an error that
-    /// says so.
+    /// Returns the status of a session that is not open on this connection; the library knows the others. It must
+    /// change nothing, and in particular not open the session. Return `None` if the session does not exist: the
+    /// client gets an error.
     ///
     /// # Errors
-    /// It cannot be found out.
+    /// The status cannot be determined.
     fn status(
         &self,
         session: &SessionId,

@@ -1,4 +1,4 @@
-//! `session/set_config_option`, and what agents had before it: `session/set_mode` and `session/set_model`.
+//! `session/set_config_option`, and its predecessors `session/set_mode` and `session/set_model`.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{
@@ -81,8 +81,8 @@ impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<Age
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Sets a config option and reports what other clients' eyes must see: the mode, when it was
-    /// set as an option; the options, when it was set as a mode.
+    /// Sets a config option and reports the change in the other form, too: as a change of mode if the option was set,
+    /// and as config options if the mode was set.
     async fn set_option(
         &self,
         session: &Session,
@@ -113,7 +113,7 @@ impl<A: Agent> AgentSide<A> {
         Ok(shown)
     }
 
-    /// Sets the option of a category, for clients that do not know it as one.
+    /// Sets the option of a category, for clients that use its predecessor.
     async fn set_by_category(
         &self,
         session: &SessionId,

@@ -1,4 +1,4 @@
-//! `session/set_title`: gives a session another title.
+//! `session/set_title`: changes the title of a session.
 
 use acp_wire::v1::{
     SessionId, SessionInfoUpdate, SessionUpdate, SetSessionTitleRequest, SetSessionTitleResponse,
@@ -11,19 +11,19 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `session/set_title`: gives a session another title. Unstable.
+/// The handler of `session/set_title`: changes the title of a session. Unstable.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SetSessionTitle<S = ()>: Send + Sync {
-    /// Keeps the title of a session, which has a state if it is open, and gives it as it is kept: it may have been trimmed or
-    /// shortened. A title that the agent would make up by itself must not replace it.
+    /// Stores the title of a session and returns it as stored: it may have been trimmed or truncated. `state` is the
+    /// session's state if it is open. A title that the agent generates must not replace this one.
     ///
-    /// The client's view of an open session shows it without more: the library tells of it.
+    /// The thread of an open session shows the title without further work: the library sends the update.
     ///
     /// # Errors
-    /// There is no such session
-    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or the title cannot be
-    /// taken ([`Error::invalid_params`](crate::Error::invalid_params)).
+    /// The session does not exist
+    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or the title is not
+    /// accepted ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn set_title(
         &self,
         state: Option<&S>,

@@ -1,4 +1,4 @@
-//! `_session/steering`: a message for the turn that runs.
+//! `_session/steering`: a message for the running turn.
 
 use acp_wire::v1::{SteerRequest, SteerResponse, SteeringOutcome};
 use acp_wire::{MessageHandler, Request, v2};
@@ -8,20 +8,20 @@ use crate::agent::{Agent, Prompt, Session};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `_session/steering`: a message for the turn that runs, an extension that several agents have. Clients find it by
-/// `_meta.steering.supported` of the answer to `initialize`.
+/// The handler of `_session/steering`: a message for the running turn. This is an extension that several agents have.
+/// Clients find it in `_meta.steering.supported` of the response to `initialize`.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SteerTurn<S = ()>: Send + Sync {
-    /// Puts a message into the turn that runs, for the model to read as soon as it can. `false` if the turn takes no more:
-    /// the client then sends the message as a prompt.
+    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn
+    /// accepts no more messages: the client then sends the message as a prompt.
     ///
-    /// Called only while [`Agent::prompt`] works in this session and nobody has cancelled it. Must not send updates of the
-    /// session, which wait until this has returned: they come behind the message. A message that was taken belongs to the
-    /// conversation: the [`Recorder`](super::super::Recorder) has it.
+    /// Called only while [`Agent::prompt`] is running in this session and is not cancelled. Do not send updates of
+    /// the session from here: they wait until this has returned, because they follow the message. An accepted message
+    /// is part of the conversation and goes to the [`Recorder`](super::super::Recorder).
     ///
     /// # Errors
-    /// The message cannot be taken.
+    /// The message cannot be accepted.
     fn steer(
         &self,
         state: &S,
@@ -36,7 +36,7 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
     }
 }
 
-/// No turn takes the message.
+/// The reason when no turn accepts the message.
 const NO_TURN: &str = "noRunningTurn";
 
 impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
@@ -44,7 +44,7 @@ impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>>
         let Self { side, responder } = self;
         let conn = responder.connection().clone();
         let aborted = conn.0.abort_token.clone();
-        // Not dropped when the client takes the request back: what the agent has taken must be recorded.
+        // Not dropped when the client cancels the request: a message that the agent accepted must be recorded.
         conn.0.tasks.spawn(async move {
             tokio::select! {
                 biased;
@@ -67,7 +67,7 @@ impl<A: Agent> AgentSide<A> {
             content: request.prompt,
             meta: request.meta,
         };
-        // What the turn says to it comes behind it, in what is recorded and in what is told.
+        // What the turn reports in response comes after the message, both in the recording and on the wire.
         let in_order = session.lock_order().await;
         let state = session.state_of::<A>();
         let taken = match state.filter(|_| session.is_working()) {
@@ -75,7 +75,7 @@ impl<A: Agent> AgentSide<A> {
             None => false,
         };
         if !taken {
-            // A turn of its own has no request that its end could be told by.
+            // A separate turn would have no request whose response could report its end.
             return Ok(SteerResponse::new(SteeringOutcome::PromptRequired).reason(NO_TURN));
         }
         let id = session.new_message_id();

@@ -13,7 +13,7 @@ use super::{
     state_update,
 };
 
-/// The result of an answer, as it came.
+/// The result of an answer, as received.
 type UpResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V1ToV2Bridge {

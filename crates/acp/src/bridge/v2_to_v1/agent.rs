@@ -15,7 +15,7 @@ use super::{
     DEPTH, DownPendingRequest, DownSession, ECHOES, PendingPermission, V2ToV1Bridge, non_null,
 };
 
-/// The result of an answer, as it came.
+/// The result of an answer, as received.
 type DownResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V2ToV1Bridge {

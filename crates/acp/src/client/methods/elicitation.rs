@@ -1,4 +1,4 @@
-//! `elicitation/create`: asking the person for input, by a form or on a web page.
+//! `elicitation/create`: requesting input from the user, by a form or on a web page.
 
 use acp_wire::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, ElicitationScope,
@@ -11,17 +11,17 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `elicitation/create`: asking the person for input, by a form or on a web page.
+/// The handler of `elicitation/create`: requests input from the user, by a form or on a web page.
 pub trait Elicitation<S>: Send + Sync {
-    /// Which kinds it can show.
+    /// Returns the modes that it supports.
     fn capabilities(&self) -> ElicitationCapabilities;
 
-    /// Asks the person. The future is dropped when the agent cancels the request. `state` is that of the session that it
-    /// is asked in, if it is asked in one that this client has. What a subagent asks is asked in the session that it works
-    /// for.
+    /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state
+    /// of the session in which it is requested, if this client has it. Requests of a subagent belong to its parent
+    /// session.
     ///
     /// # Errors
-    /// They cannot be asked. That they say no is no error:
+    /// The user cannot be asked. If the user declines, that is not an error: return
     /// [`ElicitationAction::Decline`](acp_wire::v1::ElicitationAction::Decline).
     fn create(
         &self,

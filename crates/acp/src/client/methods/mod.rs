@@ -1,7 +1,7 @@
-//! The requests of an agent, a file each: what a client offers to answer it, and how it is answered.
+//! The requests of an agent, one file each: the trait that a client implements, and the handling of the request.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
-//! which hands it to the [`Handle`](acp_wire::Handle) for its type. A method that this library does not answer does not
+//! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without one does not
 //! compile.
 
 mod elicitation;
@@ -29,7 +29,8 @@ pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// The request, and what the client keeps of its session, if it is one that this client has. Otherwise it is refused.
+    /// Returns the request and the client's state of its session. Rejects the request if this client does not have
+    /// the session.
     fn require_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
         let sessions = &self.side.sessions;
         let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
@@ -43,14 +44,14 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         None
     }
 
-    /// Answers that there is no such session.
+    /// Responds that the session does not exist.
     fn refuse_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
         self.refuse(Error::Rpc(error));
     }
 }
 
-/// Whether the client offers a method of version 1 that not every client has.
+/// Returns `true` if the client implements this optional method of version 1.
 pub(crate) fn is_offered<C: Client>(client: &C, method: &str) -> bool {
     match method {
         v1::ReadTextFileRequest::METHOD => client.read_text_file().is_some(),

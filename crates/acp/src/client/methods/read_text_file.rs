@@ -8,15 +8,14 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `fs/read_text_file`: File system, "Reading Files". Version 1 only.
+/// The handler of `fs/read_text_file`: File system, "Reading Files". Version 1 only.
 pub trait ReadTextFile<S>: Send + Sync {
-    /// Reads a file as the person sees it, unsaved changes included. `line` counts from 1, `limit` is in
-    /// lines.
+    /// Reads a file as the user sees it, including unsaved changes. `line` counts from 1, `limit` is in lines.
     ///
     /// # Errors
-    /// The file is not there
-    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or it may
-    /// not or cannot be read.
+    /// The file does not exist
+    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or it must not or
+    /// cannot be read.
     fn read(
         &self,
         state: &S,

@@ -16,33 +16,33 @@ use crate::error::Error;
 use crate::pending_request::PendingRequest;
 use crate::thread::{ThreadHandle, ThreadToolCall};
 
-/// A permission request: tool calls, "Requesting Permission".
+/// A permission request: Tool calls, "Requesting Permission".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
     /// The session.
     pub session_id: SessionId,
-    /// The session that the person has opened: this one, or the one that a subagent works for which asks.
+    /// The session that the user has opened: this one, or the parent of the subagent that sends the request.
     pub root_session_id: SessionId,
-    /// What that subagent is called.
+    /// The name of that subagent.
     pub subagent: Option<String>,
-    /// What is asked, for the person; empty if the agent does not say.
+    /// The question for the user; empty if the agent sends none.
     pub title: String,
-    /// Why it is needed, if the agent says.
+    /// The reason, if the agent gives one.
     pub description: Option<String>,
-    /// The tool call it is about, with all that has been said of it. Where an agent of version 2 asks for
-    /// something else, this is made of what it asks for.
+    /// The tool call, with everything reported of it so far. If an agent of version 2 requests permission for
+    /// something else, this is created from its request.
     pub tool_call: ThreadToolCall,
-    /// The command it is about, if that is what an agent of version 2 asks for.
+    /// The command, if an agent of version 2 requests permission for one.
     pub command: Option<CommandPermissionSubject>,
-    /// What can be answered.
+    /// The options to choose from.
     pub options: Vec<PermissionOption>,
     /// The session's thread.
     pub thread: ThreadHandle,
 }
 
 impl PermissionRequest {
-    /// A request that a client puts to its person by itself.
+    /// Creates a request that does not come from the agent.
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -66,7 +66,7 @@ impl PermissionRequest {
         }
     }
 
-    /// A request of an agent that speaks version 1; the thread has been told of it.
+    /// Creates a request from that of a version 1 agent. The thread already shows it.
     pub(crate) fn from_v1(
         request: v1::RequestPermissionRequest,
         tool_call: ThreadToolCall,
@@ -85,8 +85,7 @@ impl PermissionRequest {
         }
     }
 
-    /// A request of an agent that speaks version 2. `tool_call` is what the thread knows of the call it
-    /// names.
+    /// Creates a request from that of a version 2 agent. `tool_call` is the call that it names, from the thread.
     pub(crate) fn from_v2(
         request: v2::RequestPermissionRequest,
         tool_call: Option<ThreadToolCall>,
@@ -97,7 +96,7 @@ impl PermissionRequest {
             _ => None,
         };
         let tool_call = tool_call.unwrap_or_else(|| {
-            // Nobody's id: it is not in the thread.
+            // A made-up id: the call is not in the thread.
             let id = command.as_ref().and_then(|c| c.tool_call_id.clone());
             let mut call = ThreadToolCall::new(id.unwrap_or_else(|| "".into()));
             call.title.clone_from(&request.title);
@@ -119,20 +118,20 @@ impl PermissionRequest {
         }
     }
 
-    /// What sort of thing the tool call does: a hint of the agent's, and no promise.
+    /// Returns the kind of tool, which is a hint from the agent and not a guarantee.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
     }
 
-    /// Yes, this time if that can be said; cancelled if the agent offers no yes at all.
+    /// Allows the request, once if possible. Returns `Cancelled` if the agent offers no such option.
     #[must_use]
     pub fn allow(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
         self.select_first([AllowOnce, AllowAlways])
     }
 
-    /// No, this time if that can be said; cancelled if the agent offers no no at all.
+    /// Rejects the request, once if possible. Returns `Cancelled` if the agent offers no such option.
     #[must_use]
     pub fn reject(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};
@@ -205,7 +204,7 @@ impl<C: Client> MessageHandler<v2::RequestPermissionRequest, ()> for PendingRequ
 }
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// Has the client answer, unless the turn is cancelled first. `weight` is what the tool call takes, in bytes.
+    /// Runs the client's handler, unless the turn is cancelled first. `weight` is the size of the tool call in bytes.
     fn ask(
         self,
         state: Arc<C::State>,

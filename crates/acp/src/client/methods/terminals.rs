@@ -12,41 +12,41 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// All of `terminal/*`: the specification's page Terminals. Version 1 only.
+/// The handler of all `terminal/*` methods: the specification's page Terminals. Version 1 only.
 ///
-/// An error that one of them gives is the answer to the request. Whoever releases a terminal keeps what it
-/// has shown: the tool call that it is part of shows it still.
+/// An error of a method is sent as the response. The output of a released terminal stays visible in the tool call
+/// that contains it.
 pub trait Terminals<S>: Send + Sync {
-    /// Starts a command and answers at once: "Executing Commands".
+    /// Starts a command and returns at once: "Executing Commands".
     fn create(
         &self,
         state: &S,
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
-    /// What it has printed, and how it ended if it has: "Getting Output". Of output beyond the limit of
-    /// bytes the beginning goes first, at the beginning of a character.
+    /// Returns the output, and the exit status if the command has exited: "Getting Output". Of output beyond the byte
+    /// limit, the oldest is dropped first, up to the start of a character.
     fn output(
         &self,
         state: &S,
         request: TerminalOutputRequest,
     ) -> impl Future<Output = Result<TerminalOutputResponse>> + Send;
 
-    /// Waits for its end: "Waiting for Exit".
+    /// Waits until the command has exited: "Waiting for Exit".
     fn wait_for_exit(
         &self,
         state: &S,
         request: WaitForTerminalExitRequest,
     ) -> impl Future<Output = Result<WaitForTerminalExitResponse>> + Send;
 
-    /// Ends the command; the terminal stays: "Killing Commands".
+    /// Kills the command; the terminal remains: "Killing Commands".
     fn kill(
         &self,
         state: &S,
         request: KillTerminalRequest,
     ) -> impl Future<Output = Result<KillTerminalResponse>> + Send;
 
-    /// Ends the command if it runs, and frees the terminal: "Releasing Terminals".
+    /// Ends the command if it is running, and frees the terminal: "Releasing Terminals".
     fn release(
         &self,
         state: &S,
@@ -109,7 +109,7 @@ impl<C: Client> MessageHandler<TerminalOutputRequest, ()> for PendingRequest<Cli
             let terminals = require_offer(side.client.terminals(), TerminalOutputRequest::METHOD)?;
             terminals.output(&state, request).await
         };
-        // All that a terminal has kept may be in it.
+        // The response may contain all output of the terminal.
         responder.spawn_sized(work, |response| response.output.len());
     }
 }

@@ -8,12 +8,12 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// `fs/write_text_file`: File system, "Writing Files". Version 1 only.
+/// The handler of `fs/write_text_file`: File system, "Writing Files". Version 1 only.
 pub trait WriteTextFile<S>: Send + Sync {
-    /// Writes a file; creates it if it is not there.
+    /// Writes a file, and creates it if it does not exist.
     ///
     /// # Errors
-    /// It may not or cannot be written.
+    /// The file must not or cannot be written.
     fn write(
         &self,
         state: &S,

@@ -1,4 +1,4 @@
-//! Sessions that the agent has made for parts of its work: `subagent_update`.
+//! Subagents on the client's side: `subagent_update`.
 //!
 //! A session that an open session announces is open, too: what happens there is shown in its parent's thread, and
 //! what is asked there is asked. There are so many of them at most; what an agent tells of further ones is shown, and
@@ -63,7 +63,7 @@ impl ClientSessions {
                 ..ClientSessionEntry::default()
             }
         };
-        // Nobody had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
+        // NoopClient had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
         let before = {
             let mut sessions = self.lock();
             sessions.unopened.remove(child);
@@ -112,7 +112,7 @@ impl ClientSessions {
         }
     }
 
-    /// The session that the person has opened: this one, or the one that this subagent works for.
+    /// Returns the session that the user has opened: this one, or the one that this subagent works for.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).pop().unwrap_or_else(|| id.clone())
     }
@@ -126,7 +126,7 @@ impl ClientSessions {
         Some(name.unwrap_or_else(|| id.to_string()))
     }
 
-    /// The turn that a subagent works for: that of the session which the person has opened; it may work while none runs
+    /// The turn that a subagent works for: that of the session which the user has opened; it may work while none runs
     /// there. `None` for a session that is no subagent.
     pub(crate) fn turn_of(&self, id: &SessionId) -> Option<CancellationToken> {
         let opened = self.root_session(id);
