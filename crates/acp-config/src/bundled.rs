@@ -1,6 +1,5 @@
 //! `[agent]` in `config.toml`: the bundled agent. The agent itself knows the valid models, modes and thought levels,
-//! and
-//! which go together. The position of each value in the file is stored for its error messages.
+//! and which go together. The position of each value in the file is stored for its error messages.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 

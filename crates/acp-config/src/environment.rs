@@ -1,5 +1,5 @@
-//! The environment of agents: what the platform needs, what the user's configuration passes on, and what
-//! the command line requests.
+//! The environment of agents: what the platform needs, what the user's configuration passes on, and what the command
+//! line requests.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,8 +22,7 @@ pub struct EnvironmentSettings {
 }
 
 /// A variable requested on the command line, `NAME` or `NAME=VALUE`. It is validated when an agent gets it. Errors do
-/// not
-/// show its value.
+/// not show its value.
 #[derive(Clone)]
 pub struct EnvRequest(String);
 
@@ -137,8 +136,7 @@ impl AgentEnvironment {
     }
 
     /// Returns what to do about failed authentication if a variable with the key is set here but was not passed on: one
-    /// that
-    /// is named in what the agent says, or, if there is none, one that looks like a key of this agent.
+    /// that is named in what the agent says, or, if there is none, one that looks like a key of this agent.
     #[must_use]
     pub fn hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing = |name: &str| {

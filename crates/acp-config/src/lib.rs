@@ -1,14 +1,12 @@
 //! The configuration of the user of an [Agent Client Protocol](https://agentclientprotocol.com) client, and what is
 //! stored for the user between runs. It is read here, and validated as far as possible without an agent or a screen.
-//! The
-//! rest is passed on as it is written.
+//! The rest is passed on as it is written.
 //!
 //! | type                    | purpose                                                     | configured in |
 //! |-------------------------|-------------------------------------------------------------|---------------------|
 //! | [`UserConfig`]          | all of the user's configuration                             | `config.toml` |
 //! | [`AgentSettings`]       | an agent by name                                            | `[agents.NAME]` |
-//! | [`ProjectAgents`]       | the agents of a project                                     | the project's
-//! `.acp/config.toml` |
+//! | [`ProjectAgents`]       | the agents of a project                                     | the project's `.acp/config.toml` |
 //! | [`KnownAgent`]          | a well-known agent                                          | this crate |
 //! | [`AgentSelector`]       | selects an agent; the result is an [`AgentChoice`]          | – |
 //! | [`AgentList`]           | the available agents                                        | – |

@@ -136,8 +136,7 @@ impl SessionNames {
     }
 
     /// Gives the name to a session. A session that already has the name keeps it, unless it is `instead`. Returns the
-    /// session
-    /// that has the name afterwards.
+    /// session that has the name afterwards.
     ///
     /// # Errors
     /// The name cannot be stored.

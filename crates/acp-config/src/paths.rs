@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
-/// Returns the directory of the user's configuration: `$XDG_CONFIG_HOME/acp`, or `~/.config/acp`. `None` if the
-/// user has no home directory.
+/// Returns the directory of the user's configuration: `$XDG_CONFIG_HOME/acp`, or `~/.config/acp`. `None` if the user
+/// has no home directory.
 #[must_use]
 pub fn config_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;

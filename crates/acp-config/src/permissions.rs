@@ -79,8 +79,7 @@ impl PermissionSources {
     }
 
     /// Returns what an agent may do in the project. `allow` is the policy that was chosen, if any. Otherwise,
-    /// `otherwise`
-    /// applies where no rule decides.
+    /// `otherwise` applies where no rule decides.
     ///
     /// # Errors
     /// The remembered answers are invalid. Reporting that now is better than rejecting everything later.

@@ -74,8 +74,8 @@ impl AgentCommand {
         }
     }
 
-    /// Parses a program with its arguments from one line, as written in a setting. Words are separated by
-    /// spaces and quoted as in a shell: `npx -y "some agent"`. Nothing else that a shell does is done.
+    /// Parses a program with its arguments from one line, as written in a setting. Words are separated by spaces and
+    /// quoted as in a shell: `npx -y "some agent"`. Nothing else that a shell does is done.
     ///
     /// A backslash also quotes, so Windows paths belong in single quotes.
     ///
@@ -147,8 +147,7 @@ impl AgentCommand {
     }
 
     /// Finds the file of the program. A relative path is relative to the working directory of this process, not to
-    /// `cwd`:
-    /// that is how the user who wrote it sees it.
+    /// `cwd`: that is how the user who wrote it sees it.
     fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let shown = || self.program.to_string_lossy().into_owned();
         let path = self
@@ -246,8 +245,8 @@ pub enum SpawnError {
 /// A running agent.
 ///
 /// It leads its own process group and has no controlling terminal. Dropping this kills it together with everything it
-/// started, including processes that left its group (on Linux, where they can be found).
-/// [`shutdown`](Self::shutdown) ends it gracefully.
+/// started, including processes that left its group (on Linux, where they can be found). [`shutdown`](Self::shutdown)
+/// ends it gracefully.
 #[derive(Debug)]
 pub struct AgentProcess {
     running: RunningProcess,
@@ -270,8 +269,7 @@ impl AgentProcess {
     }
 
     /// Starts an agent and passes on each line of its standard error as it arrives, without the line end. `on_stderr`
-    /// is
-    /// called from a task and must not block. Lines of more than 8 KiB arrive in parts.
+    /// is called from a task and must not block. Lines of more than 8 KiB arrive in parts.
     ///
     /// # Errors
     /// The agent cannot be started; see [`SpawnError`].
@@ -330,8 +328,7 @@ impl AgentProcess {
     }
 
     /// Takes the agent's standard input and output, for the connection. Returns `None` after the first call. Dropping
-    /// the
-    /// input tells the agent that it is no longer needed.
+    /// the input tells the agent that it is no longer needed.
     pub fn take_stdio(&self) -> Option<(ChildStdin, ChildStdout)> {
         self.stdio
             .lock()
@@ -376,8 +373,7 @@ impl AgentProcess {
     }
 
     /// Returns the end of [`output_tail`](Self::output_tail) for an error message: at most 20 lines, each on its own
-    /// line,
-    /// without control characters. Empty if nothing was printed.
+    /// line, without control characters. Empty if nothing was printed.
     #[must_use]
     pub fn stderr_excerpt(&self) -> String {
         let tail = self.output_tail();
@@ -395,7 +391,7 @@ impl AgentProcess {
     }
 
     /// Undoes the agent's changes so far to files that other programs run or trust, if its sandbox lets it change such
-    /// files ([`SandboxRules::in_roots`](crate::SandboxRules::in_roots)). Returns a report for the user, if there is
+    /// files ([`SandboxRules::for_roots`](crate::SandboxRules::in_roots)). Returns a report for the user, if there is
     /// anything to report. When the agent ends, this happens by itself, and [`undo_report`](Self::undo_report) has the
     /// report.
     pub async fn undo(&self) -> Option<String> {
@@ -429,8 +425,7 @@ impl AgentProcess {
     }
 
     /// Waits until neither the agent nor anything it started is running, for at most `patience`. Returns `true` if
-    /// nothing
-    /// is running. Ends nothing.
+    /// nothing is running. Ends nothing.
     pub async fn wait_empty(&self, patience: Duration) -> bool {
         self.running.wait_empty(patience).await
     }

@@ -105,8 +105,7 @@ pub enum AttachmentError {
 
 impl Attachment {
     /// Reads a file to attach to a prompt. A directory, or a file longer than `embedded` bytes that is neither image
-    /// nor
-    /// audio, is sent as a link only.
+    /// nor audio, is sent as a link only.
     ///
     /// # Errors
     /// The file cannot be read, is neither file nor directory, or is an image or audio file of more than 32 MiB.

@@ -1,7 +1,7 @@
 //! The buffers that are open in an editor and take precedence over the files on disk.
 //!
-//! The specification's page "File System" has agents read "unsaved changes in the editor", and editors
-//! "track file modifications made during Agent execution".
+//! The specification's page "File System" has agents read "unsaved changes in the editor", and editors "track file
+//! modifications made during Agent execution".
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,9 +14,9 @@ use crate::text_form::TextForm;
 /// The buffers that are open in an editor. With [`Files::with_buffers`](crate::Files::with_buffers), reading an open
 /// file returns the buffer's text, and writing it changes the buffer.
 ///
-/// Files are identified by their real path: absolute, without symlinks and `..`, so a file that is reached by two
-/// names is one buffer. Only files under the session's roots are looked up. An editor whose buffers have other names
-/// compares their canonical ones ([`std::fs::canonicalize`]). Hard links are different files.
+/// Files are identified by their real path: absolute, without symlinks and `..`, so a file that is reached by two names
+/// is one buffer. Only files under the session's roots are looked up. An editor whose buffers have other names compares
+/// their canonical ones ([`std::fs::canonicalize`]). Hard links are different files.
 ///
 /// Both methods may go through the editor's main thread. The agent waits for them. A read holds one of the few permits
 /// for reading files, so it should return soon. A write may ask the user.
@@ -29,9 +29,8 @@ pub trait Buffers: Send + Sync + 'static {
     /// Writes the file for the agent. If it is open, the buffer gets this text in one step that the user can undo.
     ///
     /// The user may have typed since the agent read the file, and the protocol's request does not say what it is based
-    /// on.
-    /// [`BufferChange::freshness_of`] does. Call it and change the buffer without releasing the buffer in between, and
-    /// reject a write that would overwrite something the agent has not seen.
+    /// on. [`BufferChange::freshness_of`] does. Call it and change the buffer without releasing the buffer in between,
+    /// and reject a write that would overwrite something the agent has not seen.
     ///
     /// # Errors
     /// The buffer and the file stay as they are. The agent gets the reason.
@@ -57,8 +56,7 @@ pub enum BufferWrite {
     /// commands that the agent runs do not see it.
     Buffer(Arc<str>),
     /// The buffer now has this text, which is also written on disk, including what the user had typed before. If
-    /// writing
-    /// fails, the agent gets an error, and the buffer has unsaved changes.
+    /// writing fails, the agent gets an error, and the buffer has unsaved changes.
     BufferAndFile(Arc<str>),
 }
 
@@ -108,8 +106,7 @@ impl BufferChange {
     }
 
     /// Compares what the agent knows of the buffer with `current`, the text it has now. Reading a part of a file counts
-    /// as
-    /// reading all of it.
+    /// as reading all of it.
     #[must_use]
     pub fn freshness_of(&self, current: &str) -> BufferFreshness {
         match self.last_read {

@@ -284,8 +284,7 @@ impl FormField {
     }
 
     /// Parses a line that was entered at the [prompt](Self::prompt). An empty line means the default. A choice is
-    /// entered
-    /// as its number, value or title.
+    /// entered as its number, value or title.
     ///
     /// # Errors
     /// The line is not a valid value for the field.

@@ -63,10 +63,8 @@ impl Files {
     }
 
     /// Sets the limit of one read, in bytes. The default is 64 MiB. It limits the size of one response, written as
-    /// JSON,
-    /// where a control character takes six bytes. It does not limit the size of a file: `line` and `limit` read a part
-    /// of
-    /// a larger one.
+    /// JSON, where a control character takes six bytes. It does not limit the size of a file: `line` and `limit` read a
+    /// part of a larger one.
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
         self.max_read = bytes;
@@ -74,15 +72,12 @@ impl Files {
     }
 
     /// Uses an editor's buffers: files that are open there are read and written there. A file outside the roots is
-    /// rejected
-    /// before the editor is consulted.
+    /// rejected before the editor is consulted.
     ///
     /// The user may type between two requests of an agent. For each session, the text that the agent last read of a
-    /// file is
-    /// remembered, so that the editor can check whether a write is based on the current text:
+    /// file is remembered, so that the editor can check whether a write is based on the current text:
     /// [`BufferChange::freshness_of`](crate::BufferChange::freshness_of). If a file is opened while it is being written
-    /// on
-    /// disk, the editor sees that as a write by any other program.
+    /// on disk, the editor sees that as a write by any other program.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
         self.buffers = Some(BufferedFiles::new(buffers));
@@ -129,14 +124,13 @@ impl Files {
     /// after the end returns an empty text. A line longer than the limit of one read cannot be read.
     ///
     /// The file is read in pieces, and only as far as needed, so its size does not matter, nor does it matter if it
-    /// grows
-    /// meanwhile. Everything before the first line is read and discarded. Dropping the future stops that.
+    /// grows meanwhile. Everything before the first line is read and discarded. Dropping the future stops that.
     ///
     /// # Errors
-    /// `RESOURCE_NOT_FOUND` if the file does not exist. `INVALID_PARAMS` if the path is relative or
-    /// leads outside the roots, or if it is not a regular file, not UTF-8, or too large.
-    /// `INTERNAL_ERROR` if the system fails or denies access. `data` has the path, and `errno_name` with the
-    /// system's name of the error, such as `ENOENT`, if there is one.
+    /// `RESOURCE_NOT_FOUND` if the file does not exist. `INVALID_PARAMS` if the path is relative or leads outside the
+    /// roots, or if it is not a regular file, not UTF-8, or too large. `INTERNAL_ERROR` if the system fails or denies
+    /// access. `data` has the path, and `errno_name` with the system's name of the error, such as `ENOENT`, if there is
+    /// one.
     pub async fn read_text(
         &self,
         path: &Path,
@@ -182,30 +176,26 @@ impl Files {
     }
 
     /// Writes this content to the file at an absolute path. Creates the file, and the directories above it, if they do
-    /// not
-    /// exist. If the path is a symlink, its target is written.
+    /// not exist. If the path is a symlink, its target is written.
     ///
-    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of
-    /// this process for any reason. Directories that were created stay.
+    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of this
+    /// process for any reason. Directories that were created stay.
     ///
     /// The file keeps its mode; its owner and group as far as this process may set them; and on Linux its access
-    /// control
-    /// list and, as far as this process may set them, other extended attributes. It does not keep set-id bits,
+    /// control list and, as far as this process may set them, other extended attributes. It does not keep set-id bits,
     /// capabilities, flags of its file system (`chattr`), or its creation time. A file that is not writable is not
     /// replaced, even if its directory is writable.
     ///
     /// The file's text form is kept, as described at [`TextForm`]: if all lines of the old text end with CR LF, and the
     /// content has no CR, its line ends become CR LF; and a byte order mark stays. An agent that writes back what it
-    /// read
-    /// changes nothing.
+    /// read changes nothing.
     ///
     /// [`TextForm`]: crate::TextForm
     ///
     /// # Errors
     /// `INVALID_PARAMS` if the path is relative or leads outside the roots, or if it exists and is not a regular file.
     /// `INTERNAL_ERROR` if the system fails or denies access, or if the editor has the file open and rejects the write.
-    /// The
-    /// old content stays in all these cases. `data` is the same as for [`read_text`](Self::read_text).
+    /// The old content stays in all these cases. `data` is the same as for [`read_text`](Self::read_text).
     pub async fn write_text(&self, path: &Path, content: impl Into<String>) -> Result<(), Error> {
         self.write_as(None, path, content.into().into()).await
     }

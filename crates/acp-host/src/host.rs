@@ -47,8 +47,7 @@ pub struct HostSession {
 
 impl HostSession {
     /// Ends the grants of a turn when the turn has ended, and, if it was cancelled, the commands that started in it.
-    /// For
-    /// [`ClientState::turn_ended`](acp::client::ClientState::turn_ended). Must be called in a tokio runtime.
+    /// For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended). Must be called in a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         self.grants.turn_ended();
         let cancelled = stop_reason == Some(&StopReason::Cancelled);
@@ -59,8 +58,7 @@ impl HostSession {
 impl HostSession {
     /// Ends the session's commands when it is closed, and starts no more. For
     /// [`ClientState::closed`](acp::client::ClientState::closed). A call that waits for a command to exit holds the
-    /// session
-    /// until then, so dropping the session is not enough.
+    /// session until then, so dropping the session is not enough.
     pub fn closed(&self) {
         drop(self.terminals.close());
     }
@@ -83,8 +81,7 @@ impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
 
 impl<P: Prompter + Send + Sync> Host<P> {
     /// Creates a host for the files under `roots`, the first of which is the working directory. The roots are pinned
-    /// here:
-    /// renaming or replacing them later does not move them.
+    /// here: renaming or replacing them later does not move them.
     ///
     /// # Errors
     /// A root does not exist or is not a directory.
@@ -126,9 +123,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 
     /// Trusts the agent to follow the policy, and to ask for everything that its mode and the rules do not allow. What
-    /// it
-    /// then does through the client is not asked about a second time. What is denied stays denied, and what a rule asks
-    /// about each time is still asked about.
+    /// it then does through the client is not asked about a second time. What is denied stays denied, and what a rule
+    /// asks about each time is still asked about.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.agent_asks();
@@ -157,10 +153,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// Creates the state of a session of the connection; for [`ClientState::new`](acp::client::ClientState::new).
     ///
     /// The client need not have opened the session: agents may send messages before the response that names their
-    /// session,
-    /// and what arrives for other sessions is shown, too. But the `acp` crate passes on no request in a session that
-    /// the
-    /// client has neither opened nor is opening.
+    /// session, and what arrives for other sessions is shown, too. But the `acp` crate passes on no request in a
+    /// session that the client has neither opened nor is opening.
     pub fn session(&self, id: &SessionId, thread: &ThreadHandle) -> HostSession {
         let shown = thread.clone();
         HostSession {

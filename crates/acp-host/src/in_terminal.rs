@@ -8,17 +8,14 @@ use crate::sys;
 
 impl AgentCommand {
     /// Runs the program in the terminal of this process and waits until it exits: for auth methods of type `terminal`.
-    /// Needs
-    /// a tokio runtime.
+    /// Needs a tokio runtime.
     ///
     /// The program has this process's standard input, output and error. It is in this process's group, because
-    /// otherwise it
-    /// could not read from the terminal. So Ctrl-C reaches both: a caller that lets the program handle it must not exit
-    /// because of it. Nothing else may read from the terminal meanwhile.
+    /// otherwise it could not read from the terminal. So Ctrl-C reaches both: a caller that lets the program handle it
+    /// must not exit because of it. Nothing else may read from the terminal meanwhile.
     ///
     /// Dropping the future kills the program at once, but not what it has started. The program belongs to the user, so
-    /// it
-    /// does not end when this process is killed.
+    /// it does not end when this process is killed.
     ///
     /// # Errors
     /// The program cannot be started; see [`SpawnError`].

@@ -1,5 +1,5 @@
-//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and
-//! how it starts and ends one.
+//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and how it starts and
+//! ends one.
 //!
 //! | item              | purpose                                           | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|

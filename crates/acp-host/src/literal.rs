@@ -4,8 +4,7 @@
 //! hides the content of an escape sequence, and a shell does not. So nothing is omitted here. A character that is
 //! invisible, or that changes how others look, is written as `\u{1b}`, with its number in hexadecimal. If the text
 //! contains `\u{`, that backslash is written as `\u{5c}`. So each text has exactly one shown form, and no other text
-//! has
-//! the same form.
+//! has the same form.
 //!
 //! Letters that look like letters of another script are shown as they are.
 
@@ -43,8 +42,7 @@ pub fn literal_line(text: &str) -> String {
 }
 
 /// Returns the lines of a text, escaped as in [`pieces_of_line`], with each tab as four spaces. There is always at
-/// least
-/// one line. A line feed at the end starts no further line.
+/// least one line. A line feed at the end starts no further line.
 #[must_use]
 pub fn literal_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -115,10 +113,8 @@ pub fn is_visible(c: char) -> bool {
         return !c.is_control();
     }
     // Characters that are blank or have no effect of their own, although Unicode counts them as neither spaces nor
-    // format
-    // characters: joiners and fillers, vowels that are not pronounced, a blank pattern, a note without a head, and
-    // variation
-    // selectors, in which text can be hidden.
+    // format characters: joiners and fillers, vowels that are not pronounced, a blank pattern, a note without a head,
+    // and variation selectors, in which text can be hidden.
     let blank = matches!(
         c,
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'

@@ -98,10 +98,8 @@ pub(crate) struct RunningProcess {
 
 impl RunningProcess {
     /// Starts `command`, in a sandbox if there is one. Its output arrives through `output`, and events go to `report`,
-    /// which
-    /// is called within a task and must not block. What `watch` finds is undone when the process has exited. `command`
-    /// must
-    /// hold every writing end of the pipe.
+    /// which is called within a task and must not block. What `watch` finds is undone when the process has exited.
+    /// `command` must hold every writing end of the pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,
@@ -135,8 +133,7 @@ impl RunningProcess {
     }
 
     /// Undoes its changes to files that other programs run or trust, if its sandbox lets it change them. Returns a
-    /// report, if
-    /// there is anything to report.
+    /// report, if there is anything to report.
     pub(crate) fn undo(&self) -> impl Future<Output = Option<String>> + Send + use<> {
         undo(self.watch.clone())
     }
@@ -152,8 +149,7 @@ impl RunningProcess {
     }
 
     /// Waits until it has exited and all of its output was reported. Returns `None` if the exit will never be known:
-    /// the
-    /// runtime shuts down, or the process cannot be killed.
+    /// the runtime shuts down, or the process cannot be killed.
     pub(crate) fn wait(&self) -> impl Future<Output = Option<ProcessExit>> + Send + use<> {
         let mut exit = self.exit_receiver.clone();
         async move {
@@ -175,8 +171,7 @@ impl RunningProcess {
     }
 
     /// Waits until no process of the group, or that left it, is running, for at most `patience`. Returns `true` if that
-    /// is
-    /// so.
+    /// is so.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         self.group.wait_empty(patience).await
     }
@@ -235,8 +230,7 @@ async fn follow_process(
                 exit = &mut exited, if runs => {
                     runs = false;
                     // Everything that it printed is in the pipe by now. Output that other processes may add is not
-                    // waited for: they can hold
-                    // the pipe open forever.
+                    // waited for: they can hold the pipe open forever.
                     let mut drained = 0;
                     while open && drained < LARGEST_PIPE {
                         match pipe.read_now(&mut buffer).await {

@@ -65,8 +65,7 @@ impl fmt::Debug for AuthenticatedConnection {
 }
 
 /// Performs the handshake on the listening side: accepts the connection if the peer sends the token within five
-/// seconds.
-/// Nothing is sent to a peer that does not know it.
+/// seconds. Nothing is sent to a peer that does not know it.
 ///
 /// # Errors
 /// The peer does not send the token, or not in time.

@@ -33,8 +33,8 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Listens where no other user has access: on a Unix-domain socket in a directory of its own or,
-    /// where there are none, on a loopback port. Must be called within a Tokio runtime that has I/O enabled.
+    /// Listens where no other user has access: on a Unix-domain socket in a directory of its own or, where there are
+    /// none, on a loopback port. Must be called within a Tokio runtime that has I/O enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.

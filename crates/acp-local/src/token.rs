@@ -31,8 +31,7 @@ impl LocalToken {
     }
 
     /// Returns the token as text that can be parsed. Pass it in a way that no other user can see: in an environment
-    /// variable
-    /// or a file of the user's own, and not in an argument of a command line.
+    /// variable or a file of the user's own, and not in an argument of a command line.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)

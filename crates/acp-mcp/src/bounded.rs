@@ -22,9 +22,8 @@ const NOTIFICATIONS: usize = 64;
 /// A transport that limits how many messages are in flight.
 ///
 /// `rmcp` starts a task for each message that it reads, and one more for each response that it writes: a peer that
-/// keeps
-/// sending requests and reads no responses would fill the memory. Here each request acquires a permit. It releases the
-/// permit when it has been handled and its response is written or no longer wanted.
+/// keeps sending requests and reads no responses would fill the memory. Here each request acquires a permit. It
+/// releases the permit when it has been handled and its response is written or no longer wanted.
 pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
@@ -119,8 +118,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for BoundedTransport<R, T> {
     }
 
     /// This future is dropped and called again whenever there is something else to do, so everything in progress is
-    /// stored in
-    /// `self`.
+    /// stored in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
         let cancelled = self.cancelled_request_id;
         loop {

@@ -13,8 +13,7 @@ pub struct ProxyCommand {
 
 impl ProxyCommand {
     /// Creates a command from a program, which runs [`proxy::run`](crate::proxy::run), and its arguments. A relative
-    /// path is
-    /// made absolute from the current directory, because the agent may have another one.
+    /// path is made absolute from the current directory, because the agent may have another one.
     ///
     /// # Errors
     /// The path is empty or not Unicode, which the protocol cannot express.
@@ -34,8 +33,7 @@ impl ProxyCommand {
     }
 
     /// Creates a command that runs this program itself with these arguments: a client that is its own proxy needs
-    /// nothing
-    /// else installed.
+    /// nothing else installed.
     ///
     /// # Errors
     /// The system does not know the path of this program, or the same as for [`new`](Self::new).

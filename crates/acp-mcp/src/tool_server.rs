@@ -25,9 +25,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
 ///
-/// It listens on a socket that only this user can access, and serves only peers that know its token. It serves at
-/// most 64 connections at once, and 1,024 requests of each. `rmcp` skips a message of more than 16 MiB.
-/// Specification: Session setup, "MCP Servers"; Architecture, "MCP".
+/// It listens on a socket that only this user can access, and serves only peers that know its token. It serves at most
+/// 64 connections at once, and 1,024 requests of each. `rmcp` skips a message of more than 16 MiB. Specification:
+/// Session setup, "MCP Servers"; Architecture, "MCP".
 ///
 /// Dropping it stops it: the socket is removed at once, running calls are notified through their cancellation token and
 /// have two seconds to respond, and then the agents' connections are closed.
@@ -49,10 +49,8 @@ impl ToolServer {
     }
 
     /// Starts a server that agents know as `name`. Each connection, which usually is one session of an agent, is served
-    /// by a
-    /// handler of its own from `handlers`. Use this for everything that MCP has: resources, prompts, differences
-    /// between
-    /// agents. For a few tools, use [`tools`](Self::tools).
+    /// by a handler of its own from `handlers`. Use this for everything that MCP has: resources, prompts, differences
+    /// between agents. For a few tools, use [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///

@@ -31,14 +31,13 @@ type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 /// The tools of a [`ToolServer`], each a closure. Created by [`ToolServer::tools`].
 ///
 /// A closure takes the arguments of a call as a type of its own, and returns text or content for the model. Calls of
-/// all
-/// agents run concurrently. A call that is cancelled, or whose server is dropped, is dropped at its current await
+/// all agents run concurrently. A call that is cancelled, or whose server is dropped, is dropped at its current await
 /// point.
 ///
 /// Errors are reported so that the model can correct them: as the result of the call with `isError`, which models see,
 /// and not as a protocol error, which many agents do not show to the model. That covers arguments that do not fit, with
-/// the name of the field; a [`ToolError`]; and a closure that panics. Only an unknown tool is a protocol error.
-/// MCP specification: Tools, "Error Handling".
+/// the name of the field; a [`ToolError`]; and a closure that panics. Only an unknown tool is a protocol error. MCP
+/// specification: Tools, "Error Handling".
 #[must_use = "the tools are there once the server is started"]
 pub struct Tools {
     name: String,
@@ -72,8 +71,7 @@ impl Tools {
     }
 
     /// Adds a tool. The model sees its name, its description and the schema of its arguments. The schema is derived
-    /// from the
-    /// type, whose comments are the descriptions of the fields. Use [`NoArguments`] if the tool takes none.
+    /// from the type, whose comments are the descriptions of the fields. Use [`NoArguments`] if the tool takes none.
     pub fn tool<A, F, Fut, R>(
         mut self,
         name: impl Into<Cow<'static, str>>,
@@ -96,8 +94,7 @@ impl Tools {
     }
 
     /// Same as [`tool`](Self::tool), with everything MCP supports for a tool: a custom schema, a title, hints. The
-    /// schema is
-    /// not compared with the type.
+    /// schema is not compared with the type.
     pub fn tool_of<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,

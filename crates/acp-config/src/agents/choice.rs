@@ -237,8 +237,7 @@ impl AgentChoice {
     }
 
     /// Returns the key under which things are stored for the agent. Of a command it contains only the program in
-    /// readable
-    /// form: the arguments may contain a secret.
+    /// readable form: the arguments may contain a secret.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {

@@ -132,8 +132,7 @@ fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
 }
 
 /// Returns the root of the repository that contains `cwd`. A repository that contains the home directory does not
-/// count:
-/// it stores the user's settings, and is not what the user works on.
+/// count: it stores the user's settings, and is not what the user works on.
 fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
     let repository = cwd
         .ancestors()

@@ -2,8 +2,7 @@
 //!
 //! From the registry of the protocol (`agentclientprotocol/registry`: a file `agent.json` for each) and the agents' own
 //! documentation, as of November 2026. Nothing here is ever installed or looked up automatically: the commands are
-//! shown
-//! to the user.
+//! shown to the user.
 
 use super::state_paths::AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 use super::state_paths::{self, AgentStatePath};

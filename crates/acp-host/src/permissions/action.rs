@@ -42,8 +42,7 @@ pub struct Action {
     /// Whether its commands run in the session's roots, as far as known.
     pub(crate) is_in_home: bool,
     /// The one directory in which all of its commands run, without symlinks. `None` if there are no commands, if they
-    /// run in
-    /// several directories, or if the directory does not exist.
+    /// run in several directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
     /// Whether it changes files, whatever its kind: it has a diff.
     pub(crate) is_change: bool,
@@ -87,8 +86,7 @@ pub(crate) struct ActionPath {
     /// The real path. `None` if it is unknown.
     pub(crate) real_path: Option<PathBuf>,
     /// Whether the file is under the session's roots and no other program runs or trusts it. Checked only for a file
-    /// that an
-    /// agent is about to change.
+    /// that an agent is about to change.
     pub(crate) is_ordinary: bool,
 }
 
@@ -235,8 +233,7 @@ impl Action {
     }
 
     /// Finds the directory in which the commands run. The default is the first root, and a relative directory is
-    /// relative to
-    /// it.
+    /// relative to it.
     fn find_directory(&mut self, roots: &Roots) {
         let first = roots.paths().next().unwrap_or(Path::new(""));
         let mut at_home = true;

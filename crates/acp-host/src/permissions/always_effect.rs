@@ -4,14 +4,13 @@ use acp_wire::v1::ToolKind;
 
 use super::{Action, DecisionSource, Permissions, RememberedSubject, remembered};
 
-/// The effect of an "always" answer (the kinds `allow_always` and `reject_always`) in this program. The agent gets
-/// the answer as well, and may remember it itself.
+/// The effect of an "always" answer (the kinds `allow_always` and `reject_always`) in this program. The agent gets the
+/// answer as well, and may remember it itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AlwaysEffect {
     /// The answer is remembered for the project until the user revokes it: for tool calls of this kind, and exactly for
-    /// each
-    /// of these commands or files.
+    /// each of these commands or files.
     Remembered {
         /// The kind of the tool calls.
         kind: ToolKind,

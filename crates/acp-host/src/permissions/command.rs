@@ -106,8 +106,7 @@ impl CommandLine {
     }
 
     /// Returns `true` if both look the same to the user: the same line, in the same directory, with the same variables.
-    /// Words
-    /// are quoted in the line, so it does not matter who splits it.
+    /// Words are quoted in the line, so it does not matter who splits it.
     pub(crate) fn looks_same(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
@@ -118,8 +117,7 @@ impl CommandLine {
     }
 
     /// Returns the line with a mark before each character that a shell interprets, which no wildcard may allow. `None`
-    /// if the
-    /// line cannot be read.
+    /// if the line cannot be read.
     pub(super) fn marked(&self) -> Option<String> {
         if self.line.len() > LONGEST || self.line.contains(shell::MARK) {
             return None;
@@ -132,8 +130,7 @@ impl CommandLine {
     }
 
     /// Returns everything in the line that could be a command: rather too much than too little. `None` if the line is
-    /// too
-    /// long to examine.
+    /// too long to examine.
     pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
         match self.line.len() > LONGEST {
             true => None,

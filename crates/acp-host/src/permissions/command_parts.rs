@@ -1,8 +1,7 @@
 //! Splits a command line, to find the commands that a rule to deny or ask is about.
 //!
 //! It finds rather too much than too little: what a shell would not run may be taken for a command here, such as the
-//! text
-//! after `sudo` or in the quotes of `bash -c`. Nothing here allows anything.
+//! text after `sudo` or in the quotes of `bash -c`. Nothing here allows anything.
 
 use std::collections::HashSet;
 use std::sync::Arc;

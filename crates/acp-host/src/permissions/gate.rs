@@ -38,8 +38,7 @@ impl GateQuestion {
     }
 
     /// Returns `true` if an earlier answer in the session covers the action, and uses that grant up. `change` is the
-    /// change
-    /// of a file, if any.
+    /// change of a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);

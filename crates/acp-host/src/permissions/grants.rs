@@ -160,8 +160,7 @@ impl SessionGrants {
     }
 
     /// Returns `true` if a grant covers an action that the agent takes without asking, and uses that up: a command runs
-    /// once,
-    /// and a change is made once. Files may be read any number of times.
+    /// once, and a change is made once. Files may be read any number of times.
     pub(super) fn use_up_grant(
         &mut self,
         action: &Action,

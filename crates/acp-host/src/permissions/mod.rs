@@ -1,8 +1,7 @@
 //! What an agent may do, and which rule, answer or policy decides it.
 //!
 //! The stricter decision wins. Among the user's own rules and remembered answers, the strictest match counts; if
-//! nothing
-//! matches, the policy does. The project's rules are applied on top and can only make the decision stricter.
+//! nothing matches, the policy does. The project's rules are applied on top and can only make the decision stricter.
 
 mod action;
 mod always_effect;

@@ -81,8 +81,7 @@ pub(super) fn is_permission_directory(path: &Path) -> bool {
 }
 
 /// Returns the forms of a pattern: as written, and with symlinks in its leading directories resolved. To allow, they
-/// are
-/// resolved only as far as the project does not control where they lead.
+/// are resolved only as far as the project does not control where they lead.
 fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
     let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
     let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
@@ -135,8 +134,7 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
 }
 
 /// A pattern for command lines. `*` matches any text, `?` any character, and everything else matches itself. ` *` at
-/// the
-/// end matches any arguments, or none.
+/// the end matches any arguments, or none.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     text: String,
@@ -186,8 +184,7 @@ impl CommandPattern {
     }
 
     /// Returns `true` if the pattern matches the whole command to allow it. Wildcards match literal text. Characters
-    /// that a
-    /// shell interprets must be written in the pattern.
+    /// that a shell interprets must be written in the pattern.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
         let marked = || command.marked();
         command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))

@@ -19,8 +19,8 @@ pub enum Policy {
     /// None, and none is rejected: the user decides about each.
     #[default]
     Ask,
-    /// Those that only read: the kinds `read`, `search` and `think`. All others are rejected, including those
-    /// without a kind, and `fetch`, which can send out what was read.
+    /// Those that only read: the kinds `read`, `search` and `think`. All others are rejected, including those without a
+    /// kind, and `fetch`, which can send out what was read.
     Reads,
     /// All.
     All,
@@ -55,9 +55,8 @@ impl Policy {
     /// Decides about a tool call of this kind, as given in the request or in an earlier report of the tool call.
     ///
     /// An option is chosen only by its kind, never by its name. The least binding one is preferred: "once" before
-    /// "always".
-    /// If the policy allows and no option does, the user decides. If it rejects and no option does, the outcome is
-    /// `cancelled`.
+    /// "always". If the policy allows and no option does, the user decides. If it rejects and no option does, the
+    /// outcome is `cancelled`.
     #[must_use]
     pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> PolicyDecision {
         match self.effect(kind) {
@@ -130,8 +129,8 @@ pub struct ParsePolicyError(String);
 
 /// Asks the user for decisions.
 pub trait Prompter {
-    /// Shows the request and waits for the choice: one of its options, or `None` if the user makes
-    /// none. Dropping the future withdraws the question.
+    /// Shows the request and waits for the choice: one of its options, or `None` if the user makes none. Dropping the
+    /// future withdraws the question.
     fn ask(
         &self,
         request: &PermissionRequest,

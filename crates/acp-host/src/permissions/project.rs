@@ -58,8 +58,7 @@ impl Project {
     ///
     /// # Errors
     /// A rules file exists but cannot be read, or leaves the project through a symlink. Ignoring it would allow more
-    /// than
-    /// the project does.
+    /// than the project does.
     pub fn rules(&self) -> Result<Vec<PermissionRules>, RulesError> {
         let read = |directory: &PathBuf| rules_in(directory).transpose();
         self.directories.iter().rev().filter_map(read).collect()

@@ -44,8 +44,7 @@ pub struct RememberedAnswer {
     #[serde(flatten)]
     pub subject: RememberedSubject,
     /// The directory in which the command runs, without symlinks, if it is not the project's own. Only an answer that
-    /// allows
-    /// has it: a rejection holds everywhere.
+    /// allows has it: a rejection holds everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
     /// When it was given, in seconds since 1970.
@@ -73,8 +72,7 @@ struct RememberedContents {
 
 impl RememberedAnswers {
     /// Opens the answers for the project at `project` (a path without symlinks) in `directory`. Nothing is created
-    /// until
-    /// there is something to remember.
+    /// until there is something to remember.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
         let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
@@ -138,8 +136,7 @@ impl RememberedAnswers {
     }
 
     /// Remembers an answer about an action: for each of its commands or, if it has none, for each of its files. Returns
-    /// the
-    /// new answers, or `None` if it is not clear exactly what the action is about.
+    /// the new answers, or `None` if it is not clear exactly what the action is about.
     pub(crate) fn remember(
         &self,
         action: &Action,

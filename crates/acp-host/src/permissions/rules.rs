@@ -64,8 +64,7 @@ pub struct PermissionRule {
 
 impl PermissionRules {
     /// Reads the rules of a file, or returns `None` if it does not exist. Relative paths in them are relative to
-    /// `base`, an
-    /// existing directory.
+    /// `base`, an existing directory.
     ///
     /// # Errors
     /// The file cannot be read, or contains anything that is not a valid rule. Nothing is ignored.

@@ -1,8 +1,8 @@
 //! Reads a command line as a shell does, to tell literal text from what a shell interprets.
 //!
-//! A rule that allows a command must know everything that will run. So anything that a common shell (POSIX, bash,
-//! zsh, ksh, fish; on Windows `cmd` and PowerShell) could read as more than one simple command of literal words
-//! is marked here, and no wildcard matches what is marked.
+//! A rule that allows a command must know everything that will run. So anything that a common shell (POSIX, bash, zsh,
+//! ksh, fish; on Windows `cmd` and PowerShell) could read as more than one simple command of literal words is marked
+//! here, and no wildcard matches what is marked.
 
 use std::iter::Peekable;
 use std::str::Chars;
