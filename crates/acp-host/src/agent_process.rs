@@ -391,7 +391,7 @@ impl AgentProcess {
     }
 
     /// Undoes the agent's changes so far to files that other programs run or trust, if its sandbox lets it change such
-    /// files ([`SandboxRules::for_roots`](crate::SandboxRules::in_roots)). Returns a report for the user, if there is
+    /// files ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user, if there is
     /// anything to report. When the agent ends, this happens by itself, and [`undo_report`](Self::undo_report) has the
     /// report.
     pub async fn undo(&self) -> Option<String> {

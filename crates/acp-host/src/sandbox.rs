@@ -22,8 +22,8 @@ use crate::undo::{UndoGuard, UndoWatch};
 ///   it can be given access.
 ///
 /// If the kernel supports it, what runs there sends signals only to processes in the same sandbox, connects to no
-/// abstract sockets outside, and makes no `ioctl` calls on other devices. It gains no privileges by executing a
-/// program, so `sudo` does not work, and mounts nothing.
+/// abstract sockets outside, and makes no device-specific `ioctl` calls on other devices. It gains no privileges by
+/// executing a program, so `sudo` does not work, and mounts nothing.
 ///
 /// With [`SandboxRules::without_tcp`] it neither opens nor accepts TCP connections.
 ///

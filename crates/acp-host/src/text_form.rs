@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// How much of a file is examined, in bytes. A longer file is assumed to have mixed line ends.
+/// How much of a file is examined, in bytes. The line ends of a longer file are left as they are written.
 const LOOKED_AT: usize = 64 * 1024 * 1024;
 
 /// The size of a piece, in bytes.

@@ -136,7 +136,7 @@ impl RememberedAnswers {
     }
 
     /// Remembers an answer about an action: for each of its commands or, if it has none, for each of its files. Returns
-    /// the new answers, or `None` if it is not clear exactly what the action is about.
+    /// the new answers: none if it is not clear exactly what the action is about.
     pub(crate) fn remember(
         &self,
         action: &Action,

@@ -21,7 +21,8 @@ pub(super) struct UndoneFiles<'a> {
 }
 
 impl<'a> UndoneFiles<'a> {
-    /// Creates the directory now and not when it is first needed, so that an error is noticed.
+    /// Creates the directory if possible. Otherwise, undone files stay in the root under another name. The directory is
+    /// created now and not when it is first needed, when the cause of a failure would be harder to find.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
