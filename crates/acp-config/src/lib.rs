@@ -6,7 +6,7 @@
 //! |-------------------------|-------------------------------------------------------------|---------------------|
 //! | [`UserConfig`]          | all of the user's configuration                             | `config.toml` |
 //! | [`AgentSettings`]       | an agent by name                                            | `[agents.NAME]` |
-//! | [`ProjectAgents`]       | the agents of a project                                     | a project's `.acp/config.toml` |
+//! | [`ProjectAgents`]       | the agents of a project                              | a project's `.acp/config.toml` |
 //! | [`KnownAgent`]          | a well-known agent                                          | this crate |
 //! | [`AgentSelector`]       | selects an agent; the result is an [`AgentChoice`]          | – |
 //! | [`AgentList`]           | the available agents                                        | – |

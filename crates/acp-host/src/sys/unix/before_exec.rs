@@ -31,10 +31,10 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
         close_inherited_in_children();
         Ok(())
     };
-    // SAFETY: between fork and exec only what POSIX calls async-signal-safe may happen, since another
-    // thread of the parent may have held any lock, the allocator's for one. This makes system calls
-    // (setsid, getpid, write, sigaction, close_range or fcntl) and formats a number on the stack, and allocates nothing: an
-    // error of setsid becomes an `io::Error` that is a number.
+    // SAFETY: between fork and exec, only what POSIX calls async-signal-safe may happen, since another thread of the
+    // parent may have held any lock, for example the allocator's. This makes system calls (setsid, getpid, write,
+    // sigaction, close_range or fcntl), formats a number on the stack, and allocates nothing: an error of setsid becomes
+    // an `io::Error` that is a number.
     unsafe {
         command.pre_exec(prepare);
     }
