@@ -1,50 +1,50 @@
-//! `[agent]` in `config.toml`: the bundled agent, as it is written. What a model, a mode or a thought level is called, and
-//! what goes together, the agent knows; where it is said is kept, for what is wrong with it.
+//! `[agent]` in `config.toml`: the bundled agent. The agent itself knows the valid models, modes and thought levels,
+//! and which go together. The position of each value in the file is stored for its error messages.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use serde::Deserialize;
 use toml::Spanned;
 
-/// What is configured of the bundled agent.
+/// The settings of the bundled agent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct BundledSettings {
-    /// The model that sessions begin with.
+    /// The model that sessions start with.
     pub model: Option<Spanned<String>>,
-    /// Where it is, if not at its provider's.
+    /// The base URL of the model's server, if it is not the provider's.
     pub base_url: Option<String>,
-    /// How many tokens fit into its window.
+    /// The size of the context window, in tokens.
     pub context_window: Option<NonZeroU64>,
-    /// How much it thinks.
+    /// The thought level.
     pub thought_level: Option<Spanned<String>>,
-    /// The mode in which sessions begin.
+    /// The mode in which sessions start.
     pub mode: Option<Spanned<String>>,
-    /// How often a model is asked in a turn at most.
+    /// The maximum number of requests to a model in a turn.
     pub max_requests: Option<NonZeroUsize>,
-    /// `[[agent.models]]`: models that can be chosen beside those of providers.
+    /// `[[agent.models]]`: models that can be chosen in addition to those of providers.
     #[serde(default)]
     pub models: Vec<Spanned<ModelSettings>>,
 }
 
-/// A model that the user names, to be chosen in a session.
+/// A model that the user adds, to be chosen in a session.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// Whose it is, or whom its server speaks like.
+    /// The provider, or the one whose wire format the server uses.
     pub provider: String,
-    /// What it is called there.
+    /// The model's name at the provider.
     pub name: String,
-    /// Where it is, if not at its provider's.
+    /// The base URL of the server, if it is not the provider's.
     pub base_url: Option<String>,
-    /// The variable that has its key.
+    /// The variable that contains the key.
     pub key_env: Option<String>,
-    /// How much it thinks.
+    /// The thought level.
     pub thought_level: Option<Spanned<String>>,
-    /// How many tokens fit into its window.
+    /// The size of the context window, in tokens.
     pub context_window: Option<NonZeroU64>,
-    /// Whether it takes images.
+    /// Whether the model accepts images.
     pub images: Option<bool>,
 }

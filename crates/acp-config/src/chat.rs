@@ -4,50 +4,50 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What is configured of the terminal client.
+/// The settings of the terminal client.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// What the colours are to fit; by default what the terminal says.
+    /// The background that the colors should fit. By default, what the terminal reports.
     pub theme: Option<Background>,
     /// How images are shown.
     #[serde(default)]
     pub images: Images,
-    /// Whether the mouse's wheel scrolls.
+    /// Whether the mouse wheel scrolls.
     #[serde(default)]
     pub mouse: bool,
-    /// Actions by name, each with the keys that do it instead of its own.
+    /// Key bindings: for each action, the keys that replace its default ones.
     #[serde(default)]
     pub keys: BTreeMap<String, Vec<String>>,
 }
 
-/// What is behind the text of a terminal.
+/// The background of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
-    /// A dark terminal.
+    /// A dark background.
     #[default]
     Dark,
-    /// A light one.
+    /// A light background.
     Light,
 }
 
-/// How images are to be shown. A configuration names it in lowercase letters.
+/// How images are shown. A configuration names it in lowercase letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Images {
-    /// As the terminal can.
+    /// The best way that the terminal supports.
     #[default]
     Auto,
-    /// By kitty's graphics protocol, with its Unicode placeholders: kitty, Ghostty.
+    /// With kitty's graphics protocol and its Unicode placeholders: kitty, Ghostty.
     Kitty,
-    /// By iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
+    /// With iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
     Iterm2,
-    /// As sixels: xterm, foot, Windows Terminal.
+    /// With sixels: xterm, foot, Windows Terminal.
     Sixel,
-    /// As half blocks in two colours each. Needs 256 colours.
+    /// With half blocks in two colors each. Needs 256 colors.
     Blocks,
-    /// Not at all: a line says what they are.
+    /// Not at all: a line describes them.
     Off,
 }

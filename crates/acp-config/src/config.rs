@@ -17,14 +17,14 @@ use crate::mcp_servers::McpServerSettings;
 use crate::paths;
 use crate::source::{ConfigSource, FILE};
 
-/// What the user has configured. What is not known here is an error, so that nothing is mistyped unseen.
+/// The user's configuration. Unknown keys are errors, so that typing errors are noticed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
-    /// `[environment]`: what agents get of it.
+    /// `[environment]`: the environment that agents get.
     #[serde(default)]
     pub environment: EnvironmentSettings,
-    /// `[agent]`: the bundled agent, and where in the file that is said.
+    /// `[agent]`: the bundled agent, with its position in the file.
     pub agent: Option<Spanned<BundledSettings>>,
     /// `[[mcp_servers]]`: MCP servers for the bundled agent.
     #[serde(default)]
@@ -35,29 +35,29 @@ pub struct UserConfig {
     /// `[chat]`: the terminal client.
     #[serde(default)]
     pub chat: ChatSettings,
-    /// The agent that is meant where none is said.
+    /// The agent that is used when none is named.
     pub default_agent: Option<String>,
     #[serde(skip)]
     source: ConfigSource,
 }
 
 impl UserConfig {
-    /// Where the user's configuration is, if they have a place for it.
+    /// Returns the path of the user's configuration file, if there is a configuration directory.
     #[must_use]
     pub fn file() -> Option<PathBuf> {
         Some(paths::config_dir()?.join(FILE))
     }
 
-    /// Where it is, for a message; what it would be called where there is no place for it.
+    /// Returns the path of the file for a message, or its name if there is no configuration directory.
     #[must_use]
     pub fn display_path() -> String {
         Self::file().map_or_else(|| FILE.to_owned(), |file| paths::display_path(&file))
     }
 
-    /// Reads the configuration; that of a user who has none is empty.
+    /// Reads the configuration. It is empty if the file does not exist.
     ///
     /// # Errors
-    /// It is there and cannot be read, or is not understood.
+    /// The file exists but cannot be read or is invalid.
     pub fn read() -> Result<Self, ConfigError> {
         let Some(file) = Self::file() else {
             return Ok(Self::default());
@@ -77,7 +77,8 @@ impl UserConfig {
         Ok(Self { source, ..config })
     }
 
-    /// Says what is wrong with a value of the configuration that only its reader understands, and in which line.
+    /// Returns an error about a value of the configuration, with its line. For values that only their reader can
+    /// validate.
     pub fn error_in<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
         self.source.error_at(Some(value.span()), &what.to_string())
     }

@@ -1,5 +1,5 @@
-//! The environment of agents: what the platform needs, what the user's configuration passes on, and what
-//! was asked for.
+//! The environment of agents: what the platform needs, what the user's configuration passes on, and what the command
+//! line requests.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,18 +11,18 @@ use serde::Deserialize;
 use crate::agents::settings::AgentSettings;
 use crate::error::ConfigError;
 
-/// `[environment]` in `config.toml`: what agents get of the environment.
+/// `[environment]` in `config.toml`: the environment that agents get.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EnvironmentSettings {
-    /// Variables to pass on; `*` at the end of a name stands for any rest.
+    /// Variables to pass on. `*` at the end of a name matches any rest.
     #[serde(default)]
     pub pass: Vec<String>,
 }
 
-/// A variable that a command line asks for, `NAME` or `NAME=VALUE`. What is wrong with it is said when an agent is given
-/// it, without its value.
+/// A variable requested on the command line, `NAME` or `NAME=VALUE`. It is validated when an agent gets it. Errors do
+/// not show its value.
 #[derive(Clone)]
 pub struct EnvRequest(String);
 
@@ -41,19 +41,19 @@ impl FromStr for EnvRequest {
     }
 }
 
-/// What an agent is given.
+/// The environment of an agent.
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// What is to be typed to give another run the same.
+    /// The arguments that give another run the same environment.
     args: Vec<String>,
 }
 
 impl AgentEnvironment {
-    /// What the configuration and the command line say.
+    /// Creates the environment from the configuration and the command line.
     ///
     /// # Errors
-    /// What is said there names no variable, or one that is not set.
+    /// A name is not a variable's, or the variable is not set.
     pub fn of(
         everyone: &EnvironmentSettings,
         requests: &[EnvRequest],
@@ -61,7 +61,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// The same for an agent with settings of its own; `wrong` says what is wrong with them.
+    /// Creates the environment of an agent with settings of its own. `wrong` makes an error about them.
     pub(crate) fn of_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
@@ -85,10 +85,10 @@ impl AgentEnvironment {
         Self::add_requests(environment, requests)
     }
 
-    /// All that there is here, and what the command line adds.
+    /// Creates an environment with all variables of this process, and what the command line adds.
     ///
     /// # Errors
-    /// What that asks for names no variable, or one that is not set.
+    /// A requested name is not a variable's, or the variable is not set.
     pub fn inherit_all(requests: &[EnvRequest]) -> Result<Self, ConfigError> {
         Self::add_requests(Environment::inherit(), requests)
     }
@@ -113,7 +113,7 @@ impl AgentEnvironment {
             environment = environment.set(name, value);
             typed.push(match request == name {
                 true => format!("--env {name}"),
-                // Not the value: this is shown.
+                // The value is omitted, because this is shown.
                 false => format!("--env {name}=..."),
             });
         }
@@ -123,20 +123,20 @@ impl AgentEnvironment {
         })
     }
 
-    /// The variables.
+    /// Returns the variables.
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.environment.clone()
     }
 
-    /// What is to be typed to give another run the same, without values.
+    /// Returns the arguments that give another run the same environment, without values.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args
     }
 
-    /// What to do about a login if a variable with the key is set here and was not passed on: one that is
-    /// named in what the agent says, or, if none is, one that looks like a key of this agent's.
+    /// Returns what to do about failed authentication if a variable with the key is set here but was not passed on: one
+    /// that is named in what the agent says, or, if there is none, one that looks like a key of this agent.
     #[must_use]
     pub fn hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing = |name: &str| {
@@ -172,7 +172,7 @@ impl AgentEnvironment {
     }
 }
 
-/// What the user passes on to all agents.
+/// Returns the environment that the user passes on to all agents.
 fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment, ConfigError> {
     let mut environment = Environment::new();
     for name in &everyone.pass {
@@ -183,7 +183,7 @@ fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment,
     Ok(environment)
 }
 
-/// Whether a variable is named as a key of the agent with this command.
+/// Returns `true` if a variable's name looks like a key of the agent with this command.
 fn looks_like_key(name: &str, agent: &str) -> bool {
     let is_key = ["_API_KEY", "_TOKEN", "_KEY"]
         .iter()

@@ -1,15 +1,15 @@
-//! What can be wrong with what the user has configured, and with what is kept for them.
+//! Errors in the user's configuration and in stored files.
 
 use acp_host::StateFileError;
 
-/// Why something configured, or something kept, is of no use. A message says it to the user.
+/// Why something configured or stored cannot be used. The text is for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// What is written or asked for is wrong; the user can say it right.
+    /// The input is wrong, and the user can correct it.
     #[error("{0}")]
     Usage(String),
-    /// Nothing is wrong with what was asked for, and it could not be done.
+    /// The input is right, but the operation failed.
     #[error("{0}")]
     Failure(String),
 }

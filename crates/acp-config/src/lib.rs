@@ -1,23 +1,23 @@
-//! What the user of an [Agent Client Protocol](https://agentclientprotocol.com) client has configured, and what is kept
-//! for them from run to run. It is read here and understood as far as no agent and no screen is needed for that: whoever
-//! has one is told the rest as it is written.
+//! The configuration of the user of an [Agent Client Protocol](https://agentclientprotocol.com) client, and what is
+//! stored for the user between runs. It is read here, and validated as far as possible without an agent or a screen.
+//! The rest is passed on as it is written.
 //!
-//! | type                    | what it is                                                  | where it is written |
+//! | type                    | purpose                                                     | configured in |
 //! |-------------------------|-------------------------------------------------------------|---------------------|
-//! | [`UserConfig`]              | all of the user's configuration                             | `config.toml` |
+//! | [`UserConfig`]          | all of the user's configuration                             | `config.toml` |
 //! | [`AgentSettings`]       | an agent by name                                            | `[agents.NAME]` |
-//! | [`ProjectAgents`]       | the agents that a project brings                            | `.acp/config.toml` there |
-//! | [`KnownAgent`]          | a well-known agent                                          | here |
-//! | [`AgentSelector`]        | which agent is meant, and of it an [`AgentChoice`] is made  | – |
-//! | [`AgentList`]           | the agents that there are                                   | – |
-//! | [`AgentEnvironment`]    | what an agent is given of the environment                   | `[environment]` |
+//! | [`ProjectAgents`]       | the agents of a project                              | a project's `.acp/config.toml` |
+//! | [`KnownAgent`]          | a well-known agent                                          | this crate |
+//! | [`AgentSelector`]       | selects an agent; the result is an [`AgentChoice`]          | – |
+//! | [`AgentList`]           | the available agents                                        | – |
+//! | [`AgentEnvironment`]    | the environment of an agent                                 | `[environment]` |
 //! | [`McpServerSettings`]   | an MCP server                                               | `[[mcp_servers]]` |
 //! | [`BundledSettings`]     | the bundled agent and its models                            | `[agent]` |
 //! | [`ChatSettings`]        | the terminal client                                         | `[chat]` |
 //! | [`PermissionSources`]   | what agents may do in a project                             | `permissions.toml` |
-//! | [`SessionNames`]        | names of an agent's sessions                                | kept |
+//! | [`SessionNames`]        | names of an agent's sessions                                | stored |
 //!
-//! Arguments of a command line, and what is printed, are for whoever has one.
+//! Parsing a command line and printing are up to the caller.
 
 mod agents;
 mod bundled;

@@ -1,4 +1,4 @@
-//! MCP servers in a JSON file, as the protocol writes them or as editors do.
+//! MCP servers in a JSON file, in the form of the protocol or of editors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::ConfigError;
 
-/// A server as editors write it in their settings.
+/// A server in the form of editors' settings.
 #[derive(Deserialize)]
 struct ServerSettings {
     #[serde(rename = "type")]
@@ -32,7 +32,7 @@ struct EditorSettings {
 /// Reads the servers of a file.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The file cannot be read or is invalid.
 pub fn read_mcp_file(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
     let wrong = |what: &str| ConfigError::usage(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| wrong(&e.to_string()))?;
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Result<Vec<McpServer>, String> {
         .collect()
 }
 
-/// What is wrong with a text that has keys and tokens in it: without the value that is wrong.
+/// Describes an error in a text that contains keys and tokens, without the invalid value.
 fn describe_error(error: &serde_json::Error) -> String {
     let what = error.to_string();
     match (what.split_once(": "), what.rsplit_once(", expected ")) {

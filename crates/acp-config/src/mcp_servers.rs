@@ -1,4 +1,4 @@
-//! MCP servers that are configured: `[[mcp_servers]]` of the bundled agent and of agents by name.
+//! Configured MCP servers: `[[mcp_servers]]` of the bundled agent and of agents by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,30 +9,30 @@ use serde::Deserialize;
 
 use crate::quote::quoted;
 
-/// An MCP server as it is configured. It is a program (`command`) or is somewhere (`url`).
+/// The settings of an MCP server: a program (`command`) or a URL (`url`).
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerSettings {
-    /// What it is called in the names of its tools.
+    /// Its name in the names of its tools.
     name: String,
     /// The program.
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-    /// Variables that it gets beside what the platform needs.
+    /// Variables that it gets in addition to what the platform needs.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// Names of variables that it gets as they are here, so that no key has to be written down.
+    /// Names of variables of this process to pass on, so that no key has to be written in the file.
     #[serde(default)]
     pass: Vec<String>,
     url: Option<String>,
-    /// How `url` is spoken to.
+    /// The transport for `url`.
     transport: Option<McpTransport>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
 }
 
-/// Without values of variables and headers, which may be secret.
+/// Omits the values of variables and headers, which may be secret.
 impl fmt::Debug for McpServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("McpServerSettings")
@@ -48,12 +48,12 @@ impl fmt::Debug for McpServerSettings {
 enum McpTransport {
     /// Streamable HTTP.
     Http,
-    /// HTTP with server-sent events, which older servers speak.
+    /// HTTP with server-sent events, for older servers.
     Sse,
 }
 
 impl McpServerSettings {
-    /// All that it says, on a line: for someone who is asked whether it may be used.
+    /// Returns all settings on one line, for the user to decide whether the server may be used.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
@@ -72,10 +72,10 @@ impl McpServerSettings {
         words.join(" ")
     }
 
-    /// The server as the protocol has it. `variable` gives the value of a variable of this process.
+    /// Converts the settings to the protocol's type. `variable` returns the value of a variable of this process.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The settings are invalid.
     fn into_mcp_server(
         self,
         variable: impl Fn(&str) -> Option<String>,
@@ -96,7 +96,7 @@ impl McpServerSettings {
                 let mut env: Vec<EnvVariable> = given
                     .map(|(name, value)| EnvVariable::new(name, value))
                     .collect();
-                // One that is not set here is not set there.
+                // A variable that is not set here is not set there.
                 env.extend(
                     self.pass.iter().filter_map(|name| {
                         variable(name).map(|value| EnvVariable::new(name, value))
@@ -126,10 +126,10 @@ impl McpServerSettings {
     }
 }
 
-/// The servers as the protocol has them.
+/// Converts the settings of all servers to the protocol's type.
 ///
 /// # Errors
-/// What is wrong with one of them.
+/// The settings of a server are invalid.
 pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>, String> {
     let mut all: Vec<McpServer> = Vec::with_capacity(servers.len());
     for server in servers {

@@ -1,6 +1,6 @@
-//! Names that the user has given to sessions of agents, so that a script begins what a person goes on with.
+//! Names that the user has given to sessions, so that the user can continue a session that a script has started.
 //!
-//! A name is one of an agent in a directory: the same name can mean another session elsewhere.
+//! A name belongs to an agent and a directory: elsewhere, the same name can mean another session.
 
 use std::fmt;
 use std::path::Path;
@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 use crate::error::ConfigError;
 use crate::paths;
 
-/// The largest file of names, in bytes.
+/// The maximum size of the names file, in bytes.
 const MAX_FILE: u64 = 8 * 1024 * 1024;
 
-/// How many names are kept at most.
+/// The maximum number of names.
 const MOST: usize = 10_000;
 
-/// The longest name, in characters.
+/// The maximum length of a name, in characters.
 const LONGEST: usize = 100;
 
-/// The longest id of a session that is kept, in bytes.
+/// The maximum length of a stored session id, in bytes.
 const LONGEST_ID: usize = 4096;
 
 /// A name for a session.
@@ -55,7 +55,7 @@ impl fmt::Display for SessionName {
 }
 
 impl SessionName {
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -65,15 +65,15 @@ impl SessionName {
 /// A session that has a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
-    /// Its name.
+    /// The session's name.
     pub name: String,
-    /// By what the agent is remembered (`Chosen::key`).
+    /// The key under which things are stored for the agent (`AgentChoice::key`).
     agent: String,
-    /// Where the session works.
+    /// The session's working directory.
     pub cwd: String,
-    /// The session, as the agent calls it.
+    /// The session's id.
     pub id: String,
-    /// When it was given the name, in seconds since 1970.
+    /// When the name was given, in seconds since 1970.
     at: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Those of the agent that is remembered by `agent`, in `cwd`, a path without symlinks.
+    /// Opens the names for the agent with the key `agent` in `cwd`, a path without symlinks.
     #[must_use]
     pub fn of(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
@@ -102,10 +102,10 @@ impl SessionNames {
         }
     }
 
-    /// Those of the agent's sessions in all directories, the first that was given first.
+    /// Returns the named sessions of the agent in all directories, the oldest name first.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The names cannot be read.
     pub fn in_all_directories(&self) -> Result<Vec<NamedSession>, ConfigError> {
         let Some(kept) = &self.file else {
             return Ok(Vec::new());
@@ -116,17 +116,17 @@ impl SessionNames {
         Ok(sessions)
     }
 
-    /// The sessions here that have names.
+    /// Returns the named sessions in this directory.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The names cannot be read.
     pub fn in_directory(&self) -> Result<Vec<NamedSession>, ConfigError> {
         let mut sessions = self.in_all_directories()?;
         sessions.retain(|named| self.matches(named));
         Ok(sessions)
     }
 
-    /// The session of this name.
+    /// Returns the session with this name.
     ///
     /// # Errors
     /// The names cannot be read.
@@ -135,11 +135,11 @@ impl SessionNames {
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives the name to a session. What has it already keeps it, unless it is `instead` of that; gives what has the
-    /// name then.
+    /// Gives the name to a session. A session that already has the name keeps it, unless it is `instead`. Returns the
+    /// session that has the name afterwards.
     ///
     /// # Errors
-    /// The name cannot be kept.
+    /// The name cannot be stored.
     pub fn assign(
         &self,
         name: &SessionName,
@@ -186,10 +186,10 @@ impl SessionNames {
         kept.change(change)
     }
 
-    /// Gives a name to a session, also beside one that it has, unless another has it.
+    /// Gives a name to a session, which may already have another one, unless the name belongs to another session.
     ///
     /// # Errors
-    /// Another session has it; it is no name; it cannot be kept.
+    /// Another session has the name, the name is invalid, or it cannot be stored.
     pub fn assign_unless_taken(&self, name: &str, id: &str) -> Result<(), ConfigError> {
         let name: SessionName = name.parse().map_err(ConfigError::Usage)?;
         match self.assign(&name, id, None)? {
@@ -200,12 +200,12 @@ impl SessionNames {
         }
     }
 
-    /// Takes the name away; the session stays. Gives which one had it.
+    /// Removes the name. The session stays. Returns the id of the session that had it.
     ///
     /// # Errors
     /// The names cannot be read or written.
     pub fn remove(&self, name: &str) -> Result<Option<String>, ConfigError> {
-        // So that nothing is written where there is nothing to forget.
+        // Writes nothing if there is nothing to remove.
         let (Some(kept), Some(_)) = (&self.file, self.find(name)?) else {
             return Ok(None);
         };

@@ -1,18 +1,18 @@
-//! Where the user's configuration is, and what is kept for them.
+//! Where the user's configuration and state are stored.
 
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
-/// The directory of the user's configuration: `$XDG_CONFIG_HOME/acp`, or `~/.config/acp`. Absent where the
-/// user has no home.
+/// Returns the directory of the user's configuration: `$XDG_CONFIG_HOME/acp`, or `~/.config/acp`. `None` if the user
+/// has no home directory.
 #[must_use]
 pub fn config_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.config_dir().join("acp"))
 }
 
-/// The directory of what is kept from run to run: `$XDG_STATE_HOME/acp`, or `~/.local/state/acp`.
+/// Returns the directory of what is stored between runs: `$XDG_STATE_HOME/acp`, or `~/.local/state/acp`.
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
@@ -20,7 +20,7 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(state.join("acp"))
 }
 
-/// A file as one calls it: from the current directory or from home, if it is there.
+/// Returns a path for messages: relative to the current directory or to `~`, if it is in one of them.
 #[must_use]
 pub fn display_path(file: &Path) -> String {
     let below = |directory: Option<PathBuf>| {

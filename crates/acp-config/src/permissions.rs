@@ -1,4 +1,4 @@
-//! What the user and a project say of what agents may do, put together.
+//! The permissions of agents, combined from the user's and a project's files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,25 +9,25 @@ use acp_host::{
 use crate::error::ConfigError;
 use crate::paths;
 
-/// Where the user's rules are in their configuration directory.
+/// The file of the user's rules in the configuration directory.
 const RULES: &str = "permissions.toml";
 
-/// Where what they answered with "always" is, in the directory of what is kept from run to run.
+/// The directory of remembered answers in the state directory.
 const ANSWERS: &str = "permissions";
 
-/// The file of the user's rules, if they have a place for it.
+/// Returns the path of the file with the user's rules, if there is a configuration directory.
 #[must_use]
 pub fn rules_file() -> Option<PathBuf> {
     paths::config_dir().map(|config| config.join(RULES))
 }
 
-/// The directory of what the user has answered with "always", if there is a place for it.
+/// Returns the directory of the user's remembered answers, if there is a state directory.
 #[must_use]
 pub fn answers_directory() -> Option<PathBuf> {
     paths::state_dir().map(|state| state.join(ANSWERS))
 }
 
-/// All that says something about a project.
+/// Everything that sets permissions in a project.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PermissionSources {
@@ -35,17 +35,17 @@ pub struct PermissionSources {
     pub project: Project,
     /// The user's rules.
     pub user_rules: Option<PermissionRules>,
-    /// The project's, which can only forbid.
+    /// The project's rules, which can only make decisions stricter.
     pub project_rules: Vec<PermissionRules>,
-    /// What the user has answered for always.
+    /// The user's remembered answers.
     pub remembered_answers: Option<RememberedAnswers>,
 }
 
 impl PermissionSources {
-    /// What there is about the project that `cwd` is in.
+    /// Reads the permissions for the project that `cwd` is in.
     ///
     /// # Errors
-    /// Something of it is broken: without it more would be allowed than was said.
+    /// A file is invalid. Ignoring it would allow more than it does.
     pub fn for_directory(cwd: &Path) -> Result<Self, ConfigError> {
         let project = Project::of(cwd)
             .map_err(|e| ConfigError::usage(format!("--cwd {}: {e}", cwd.display())))?;
@@ -65,10 +65,10 @@ impl PermissionSources {
         })
     }
 
-    /// What the user has answered for always.
+    /// Returns the user's remembered answers.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// They cannot be read.
     pub fn answers(&self) -> Result<Vec<RememberedAnswer>, ConfigError> {
         match &self.remembered_answers {
             Some(remembered) => remembered
@@ -78,11 +78,11 @@ impl PermissionSources {
         }
     }
 
-    /// What an agent may do there. `allow` is the policy that was chosen, if one was; else it is `otherwise` where no rule
-    /// says it.
+    /// Returns what an agent may do in the project. `allow` is the policy that was chosen, if any. Otherwise,
+    /// `otherwise` applies where no rule decides.
     ///
     /// # Errors
-    /// What is remembered is broken, which is told now rather than by rejecting everything later.
+    /// The remembered answers are invalid. Reporting that now is better than rejecting everything later.
     pub fn permissions(
         self,
         allow: Option<Policy>,

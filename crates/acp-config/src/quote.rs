@@ -1,6 +1,6 @@
-//! Words as one types them in a shell.
+//! Quoting for shells.
 
-/// A word as one types it in a shell.
+/// Returns a word quoted for a shell.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);

@@ -1,4 +1,4 @@
-//! A file of TOML as it is read: how large it may be, and where in it something is wrong.
+//! A TOML file as it is read: its maximum size, and the positions of errors in it.
 
 use std::io::Read;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ConfigError;
 
-/// The largest file that is read, in bytes.
+/// The maximum size of a file, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// What it is called, the user's and a project's.
+/// The name of the user's and of a project's configuration file.
 pub(crate) const FILE: &str = "config.toml";
 
 /// A file and its text.
@@ -22,10 +22,10 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// The text of a file that was opened.
+    /// Reads the text of a file that was opened.
     ///
     /// # Errors
-    /// It cannot be read, is too large or no text.
+    /// The file cannot be read, is too large, or is not UTF-8.
     pub(crate) fn read(file: &Path, opened: impl Read) -> Result<Self, ConfigError> {
         let mut source = Self {
             file: file.to_owned(),
@@ -48,16 +48,16 @@ impl ConfigSource {
         &self.text
     }
 
-    /// What it says.
+    /// Parses the text.
     ///
     /// # Errors
-    /// What is wrong in it, with its line.
+    /// The text is invalid. The error has the line.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         toml::from_str(&self.text)
             .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))
     }
 
-    /// What is wrong in it, with the line of the bytes that are meant.
+    /// Returns an error about the file, with the line of the given bytes.
     pub(crate) fn error_at(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
         let before = at.and_then(|at| self.text.get(..at.start));
         let line = before.map(|before| 1 + before.matches('\n').count());

@@ -1,4 +1,4 @@
-//! Agents as child processes: started with an error that helps, ended with all that they started.
+//! Agents as child processes: starting them with helpful errors, and ending them together with everything they started.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -18,37 +18,37 @@ use crate::program::{self, ProgramError};
 use crate::sandbox::Sandbox;
 use crate::sys;
 
-/// How much is kept of what an agent prints to its standard error, in bytes.
+/// How much of an agent's standard error output is stored, in bytes.
 const TAIL_BYTES: usize = 64 * 1024;
 
-/// How many lines of that are shown.
+/// How many lines [`AgentProcess::output_tail`] returns.
 const TAIL_LINES: usize = 200;
 
-/// How many lines of that a person is shown with what went wrong.
+/// How many lines an error message shows to the user.
 const LAST_WORDS: usize = 20;
 
-/// Lines of standard error are passed on in parts of this many bytes if they are longer.
+/// Lines of standard error that are longer than this many bytes are passed on in parts.
 const LONGEST_LINE: usize = 8 * 1024;
 
-/// How to start an agent.
+/// A command that starts an agent.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentCommand {
-    /// The program: a name to be found in `PATH`, or a path.
+    /// The program: a name to look up in `PATH`, or a path.
     pub program: OsString,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<OsString>,
-    /// The environment that it gets: what the platform needs, if nothing else is set.
+    /// The base environment. By default, only what the platform needs.
     pub environment: Environment,
-    /// Variables to add to that.
+    /// Variables to add to the environment.
     pub env: Vec<(OsString, OsString)>,
-    /// Where it runs; absent for where this process does.
+    /// The working directory. `None` means that of this process.
     pub cwd: Option<PathBuf>,
-    /// The sandbox in which it and all that it starts run, if there is one.
+    /// The sandbox for the agent and everything it starts, if any.
     pub sandbox: Option<Sandbox>,
 }
 
-/// Without the values of variables, which may be secret.
+/// Omits the values of variables, which may be secret.
 impl fmt::Debug for AgentCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentCommand")
@@ -62,7 +62,7 @@ impl fmt::Debug for AgentCommand {
 }
 
 impl AgentCommand {
-    /// The program without arguments.
+    /// Creates a command that runs the program without arguments.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
             program: program.into(),
@@ -74,13 +74,13 @@ impl AgentCommand {
         }
     }
 
-    /// A program with its arguments as they are written in a setting, in one line. Words are separated by
-    /// spaces, and quoted as in a shell: `npx -y "some agent"`. Nothing else that a shell does is done.
+    /// Parses a program with its arguments from one line, as written in a setting. Words are separated by spaces and
+    /// quoted as in a shell: `npx -y "some agent"`. Nothing else that a shell does is done.
     ///
-    /// A backslash is a quote, too: a path of Windows is to be put in single quotes.
+    /// A backslash also quotes, so Windows paths belong in single quotes.
     ///
     /// # Errors
-    /// There is no word, or a quote without its end.
+    /// The line has no words, or has an unclosed quote.
     pub fn from_line(line: &str) -> Result<Self, ParseLineError> {
         let mut words = words_of_line(line)?.into_iter();
         let program = words.next().ok_or(ParseLineError::Empty)?;
@@ -101,28 +101,28 @@ impl AgentCommand {
         self
     }
 
-    /// Sets the environment that it gets, to which [`env`](Self::env) adds.
+    /// Sets the base environment. [`env`](Self::env) adds to it.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = environment;
         self
     }
 
-    /// Sets where it runs.
+    /// Sets the working directory.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Runs it, with all that it starts, in a sandbox.
+    /// Runs the agent, and everything it starts, in a sandbox.
     #[must_use]
     pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
 
-    /// The file of the program, and how it is started.
+    /// Returns the file of the program, and the [`Command`] that starts it.
     pub(crate) fn command(&self) -> Result<(PathBuf, Command), SpawnError> {
         let file = self.find_program()?;
         if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
@@ -138,16 +138,16 @@ impl AgentCommand {
         Ok((file, child))
     }
 
-    /// The file of the program that would be started; nothing is.
+    /// Finds the file of the program that would be started, without starting it.
     ///
     /// # Errors
-    /// There is no such program, or it is not executable.
+    /// The program does not exist or is not executable.
     pub fn find(&self) -> Result<PathBuf, SpawnError> {
         self.find_program()
     }
 
-    /// The file of the program. A relative path is meant from where this process runs, as the person
-    /// who wrote it sees it, not from `cwd`.
+    /// Finds the file of the program. A relative path is relative to the working directory of this process, not to
+    /// `cwd`: that is how the user who wrote it sees it.
     fn find_program(&self) -> Result<PathBuf, SpawnError> {
         let shown = || self.program.to_string_lossy().into_owned();
         let path = self
@@ -174,10 +174,10 @@ impl AgentCommand {
     }
 }
 
-/// The words of a line as [`AgentCommand::from_line`] reads it: the program, and its arguments.
+/// Splits a line into words as [`AgentCommand::from_line`] does: the program, then its arguments.
 ///
 /// # Errors
-/// There is no word, or a quote without its end.
+/// The line has no words, or has an unclosed quote.
 pub fn words_of_line(line: &str) -> Result<Vec<String>, ParseLineError> {
     let words = shell_words::split(line).map_err(|_| ParseLineError::UnclosedQuote)?;
     match words.is_empty() {
@@ -186,14 +186,14 @@ pub fn words_of_line(line: &str) -> Result<Vec<String>, ParseLineError> {
     }
 }
 
-/// Why a line does not say how to start an agent.
+/// An error from parsing a line into an [`AgentCommand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseLineError {
-    /// There is nothing in it.
+    /// The line is empty.
     #[error("the command is empty")]
     Empty,
-    /// A quote begins and does not end.
+    /// A quote is not closed.
     #[error("unclosed quote in the command")]
     UnclosedQuote,
 }
@@ -202,78 +202,77 @@ pub enum ParseLineError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// No directory of `PATH` has it.
+    /// The program is in no directory of `PATH`.
     #[error("command not found: `{program}`; is it installed and in PATH?")]
     NotInPath {
-        /// The program.
+        /// The program's name.
         program: String,
     },
-    /// It was given as a path, and there is no such file.
+    /// The program was given as a path, and no such file exists.
     #[error("`{program}` does not exist")]
     NoSuchFile {
-        /// The program.
+        /// The program's path.
         program: String,
     },
-    /// There is no such program, and it looks like a program with its arguments in one.
+    /// The program does not exist, and looks like a program with its arguments in one string.
     #[error("command not found: `{program}`; pass the program and its arguments separately")]
     ArgumentsInProgram {
         /// What was given as the program.
         program: String,
     },
-    /// There is such a file, but it cannot be run.
+    /// The file exists but cannot be run.
     #[error("not executable: `{}`", file.display())]
     NotExecutable {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
-    /// Its working directory is not there.
+    /// The working directory does not exist.
     #[error("the agent's working directory does not exist: `{}`", cwd.display())]
     DirectoryNotFound {
-        /// The directory.
+        /// The path of the directory.
         cwd: PathBuf,
     },
-    /// The system could not start it.
+    /// The system could not start the program.
     #[error("cannot start `{}`: {source}", file.display())]
     System {
         /// The file of the program.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// An agent that was started.
+/// A running agent.
 ///
-/// It leads its own process group and has no controlling terminal. Dropping this ends it at once with all
-/// that it has started, also what has left its group (on Linux, and where it can be seen);
-/// [`shutdown`](Self::shutdown) does it kindly.
+/// It leads its own process group and has no controlling terminal. Dropping this kills it together with everything it
+/// started, including processes that left its group (on Linux, where they can be found). [`shutdown`](Self::shutdown)
+/// ends it gracefully.
 #[derive(Debug)]
 pub struct AgentProcess {
     running: RunningProcess,
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
-    /// What is to be said of what was undone as it ended: at most twice something.
+    /// Reports of what was undone when the agent ended. At most two.
     undo_notes: Arc<Mutex<Vec<String>>>,
 }
 
 impl AgentProcess {
     /// Starts an agent. Needs a tokio runtime.
     ///
-    /// How long it may take until it answers is for the caller to say, as it does of its requests: agents
-    /// that are downloaded when they are first started take minutes.
+    /// There is no timeout for the agent's first response: the caller sets that on its requests. Agents that are
+    /// downloaded on their first start can take minutes.
     ///
     /// # Errors
-    /// It cannot be started; see [`SpawnError`].
+    /// The agent cannot be started; see [`SpawnError`].
     pub fn spawn(command: &AgentCommand) -> Result<Self, SpawnError> {
         Self::spawn_with(command, |_| ())
     }
 
-    /// Starts an agent, and passes on each line that it prints to its standard error as it arrives,
-    /// without its line end. `on_stderr` is called from a task and must not block. Lines of more than
-    /// 8 KiB come in parts.
+    /// Starts an agent and passes on each line of its standard error as it arrives, without the line end. `on_stderr`
+    /// is called from a task and must not block. Lines of more than 8 KiB arrive in parts.
     ///
     /// # Errors
-    /// It cannot be started; see [`SpawnError`].
+    /// The agent cannot be started; see [`SpawnError`].
     pub fn spawn_with(
         command: &AgentCommand,
         mut on_stderr: impl FnMut(&str) + Send + 'static,
@@ -328,8 +327,8 @@ impl AgentProcess {
         })
     }
 
-    /// The agent's standard input and output, for the connection; once. Dropping the input is how an
-    /// agent is told that it is no longer needed.
+    /// Takes the agent's standard input and output, for the connection. Returns `None` after the first call. Dropping
+    /// the input tells the agent that it is no longer needed.
     pub fn take_stdio(&self) -> Option<(ChildStdin, ChildStdout)> {
         self.stdio
             .lock()
@@ -337,14 +336,14 @@ impl AgentProcess {
             .take()
     }
 
-    /// The process id.
+    /// Returns the process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.running.id()
     }
 
-    /// For [`acp::Options::on_noise`]: keeps what the agent prints to its standard output that is no message beside
-    /// what it prints to its standard error.
+    /// Returns a handler for [`acp::Options::on_noise`]. It stores output on the agent's stdout that is not a message
+    /// together with the agent's standard error.
     pub fn noise_handler(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let tail = Arc::clone(&self.tail);
         move |line| {
@@ -354,8 +353,8 @@ impl AgentProcess {
         }
     }
 
-    /// The end of what the agent has printed to its standard error, and of what a
-    /// [`noise_handler`](Self::noise_handler) was shown: at most 200 lines and 64 KiB.
+    /// Returns the end of what the agent printed to its standard error and of what a
+    /// [`noise_handler`](Self::noise_handler) received: at most 200 lines and 64 KiB.
     #[must_use]
     pub fn output_tail(&self) -> String {
         let text = self
@@ -373,8 +372,8 @@ impl AgentProcess {
         last.make_contiguous().join("\n")
     }
 
-    /// The end of [`output_tail`](Self::output_tail) as a person is shown it behind what went wrong: on lines of its
-    /// own, at most 20, and without control characters. Empty if nothing was printed.
+    /// Returns the end of [`output_tail`](Self::output_tail) for an error message: at most 20 lines, each on its own
+    /// line, without control characters. Empty if nothing was printed.
     #[must_use]
     pub fn stderr_excerpt(&self) -> String {
         let tail = self.output_tail();
@@ -391,15 +390,16 @@ impl AgentProcess {
         text
     }
 
-    /// Undoes what the agent has changed so far of the files that other programs obey, if it is in a sandbox where it
-    /// could ([`SandboxRules::in_roots`](crate::SandboxRules::in_roots)). What a person is to be told of that, if
-    /// anything. When the agent has ended, that is done by itself, and [`undone`](Self::undone) has what is to be told.
+    /// Undoes the agent's changes so far to files that other programs run or trust, if its sandbox lets it change such
+    /// files ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). Returns a report for the user, if there is
+    /// anything to report. When the agent ends, this happens by itself, and [`undo_report`](Self::undo_report) has the
+    /// report.
     pub async fn undo(&self) -> Option<String> {
         let undone = self.running.undo().await?;
         Some(undone.trim().to_owned())
     }
 
-    /// What a person is to be told of what was undone as the agent ended. It is given once.
+    /// Takes the reports, for the user, of what was undone when the agent ended. Each is returned once.
     pub fn undo_report(&self) -> Vec<String> {
         std::mem::take(
             &mut self
@@ -409,14 +409,14 @@ impl AgentProcess {
         )
     }
 
-    /// How the agent ended, if it has.
+    /// Returns how the agent exited, or `None` if it is still running.
     #[must_use]
     pub fn try_wait(&self) -> Option<ProcessExit> {
         self.running.try_exit()
     }
 
-    /// Waits for the agent to end. All that it printed to its standard error before is in
-    /// [`output_tail`](Self::output_tail) then. Processes that it has left running are not waited for.
+    /// Waits for the agent to exit. By then, [`output_tail`](Self::output_tail) includes everything it printed to its
+    /// standard error. Does not wait for processes that the agent left running.
     pub async fn wait(&self) -> ProcessExit {
         self.running
             .wait()
@@ -424,23 +424,26 @@ impl AgentProcess {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// Waits, at most this long, until neither the agent nor anything that it has started runs. Returns whether that
-    /// is so. It ends nothing.
+    /// Waits until neither the agent nor anything it started is running, for at most `patience`. Returns `true` if
+    /// nothing is running. Ends nothing.
     pub async fn wait_empty(&self, patience: Duration) -> bool {
         self.running.wait_empty(patience).await
     }
 
-    /// Ends the agent and all that it has started, step by step, each step only if the one before was
-    /// not enough: its standard input is closed, which is for the caller to do who took it, and it is
-    /// given the time of `grace` to end; all that it has started is sent SIGTERM and given the time of
-    /// `grace` again; then it is sent SIGKILL. When this returns, none of it runs.
+    /// Ends the agent and everything it started, in steps, taking each step only if the one before was not enough:
     ///
-    /// An agent that has ended is not enough for a step: agents are started through wrappers, and what
-    /// they wrap may go on.
+    /// 1. Close the agent's standard input, and wait up to `grace`. A caller that took the input must close it itself.
+    /// 2. Send SIGTERM to everything the agent started, and wait up to `grace` again.
+    /// 3. Send SIGKILL.
+    ///
+    /// When this returns, none of these processes is running.
+    ///
+    /// The exit of the agent's own process does not complete a step: agents are started through wrappers, and what they
+    /// wrap may still be running.
     pub async fn shutdown(&self, grace: Duration) -> ProcessExit {
         drop(self.take_stdio());
         let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();
-        // Once the agent itself has ended, nobody tells the rest that they should, too.
+        // After the agent itself has exited, nothing else tells the remaining processes to exit.
         if !ended || !self.running.wait_empty(Duration::ZERO).await {
             self.running.terminate().await;
             self.running.wait_empty(grace).await;
@@ -451,7 +454,7 @@ impl AgentProcess {
     }
 }
 
-/// Passes on the lines that `text` completes; `line` is the beginning of the next.
+/// Passes on the lines that `text` completes. `line` holds the start of the next line.
 fn pass_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
     for part in text.split_inclusive('\n') {
         let (mut rest, whole) = part
@@ -486,7 +489,7 @@ mod tests {
             AgentCommand::from_line(r#" npx -y "some agent" --key='a b' x\ y '' "#).unwrap();
         let expected = AgentCommand::new("npx").args(["-y", "some agent", "--key=a b", "x y", ""]);
         assert_eq!(command, expected);
-        // No shell sees it.
+        // No shell is involved.
         let command = AgentCommand::from_line("a $HOME > b; c").unwrap();
         assert_eq!(command.args, ["$HOME", ">", "b;", "c"]);
         assert_eq!(AgentCommand::from_line("  "), Err(ParseLineError::Empty));

@@ -1,4 +1,4 @@
-//! Files that go with a prompt: read, and put into the form that the agent takes.
+//! Files attached to a prompt: reading them, and converting them to content that the agent accepts.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use acp::v1::{
 };
 use base64::Engine;
 
-/// The longest image or sound that is read, in bytes: in base64 it still fits into a message that a
+/// The largest image or audio file that is read, in bytes. In base64, it still fits into a message that a
 /// [connection](acp::Limits::message) reads.
 const MEDIA: u64 = 32 * 1024 * 1024;
 
-/// A file or directory that goes with a prompt (specification: Content).
+/// A file or directory attached to a prompt (specification: Content).
 ///
-/// It has been read, so that what is wrong with it is known before anything is sent.
+/// It is read when this is created, so errors are known before anything is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     path: PathBuf,
@@ -24,37 +24,37 @@ pub struct Attachment {
     content: AttachmentContent,
 }
 
-/// What has been read.
+/// What was read of an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AttachmentContent {
-    /// All of it.
+    /// The whole file.
     Bytes(Vec<u8>),
-    /// Nothing, since it is too long to be sent: the agent is told where it is.
+    /// Nothing, because the file is too long to send. The agent gets a link to it.
     Link,
-    /// Nothing, since it is a directory.
+    /// Nothing, because it is a directory.
     Directory,
 }
 
-/// What a file is to an agent, by the ending of its name.
+/// The kind of content a file is sent as, by its name's extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachmentKind {
-    /// A picture.
+    /// An image.
     Image,
-    /// Sound.
+    /// Audio.
     Audio,
     /// Anything else.
     Other,
 }
 
 impl AttachmentKind {
-    /// Of the file with this name.
+    /// Returns the kind of the file with this path.
     #[must_use]
     pub fn from_path(path: &Path) -> Self {
         media_type(path).map_or(Self::Other, |media_type| Self::from_media_type(&media_type))
     }
 
     fn from_media_type(media_type: &str) -> Self {
-        // An SVG is text, which is more use to a model than a picture it cannot draw.
+        // An SVG is text, which is more useful to a model than an image it cannot draw.
         if media_type.starts_with("image/") && media_type != "image/svg+xml" {
             Self::Image
         } else if media_type.starts_with("audio/") {
@@ -65,50 +65,50 @@ impl AttachmentKind {
     }
 }
 
-/// Why a file cannot go with a prompt. As text it begins with the file's path.
+/// Why a file cannot be attached. The error's text starts with the file's path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttachmentError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// It is a socket, a pipe or a device.
     #[error("{}: not a file or directory", path.display())]
     NotAFile {
-        /// What it is.
+        /// The path.
         path: PathBuf,
     },
-    /// An image or a sound that does not fit into a message.
+    /// It is an image or audio file that does not fit into a message.
     #[error("{}: file too large (limit: {} MiB)", path.display(), MEDIA / 1024 / 1024)]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The agent has not said that it takes images (`promptCapabilities.image`).
+    /// The agent does not support images (`promptCapabilities.image`).
     #[error("{}: this agent does not accept images", path.display())]
     NoImages {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The agent has not said that it takes sound (`promptCapabilities.audio`).
+    /// The agent does not support audio (`promptCapabilities.audio`).
     #[error("{}: this agent does not accept audio", path.display())]
     NoAudio {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
 }
 
 impl Attachment {
-    /// Reads a file to go with a prompt. Of one that is longer than `embedded` bytes, and neither image nor
-    /// sound, the agent is only told where it is; so it is of a directory.
+    /// Reads a file to attach to a prompt. A directory, or a file longer than `embedded` bytes that is neither image
+    /// nor audio, is sent as a link only.
     ///
     /// # Errors
-    /// It cannot be read, is neither file nor directory, or is an image or a sound of more than 32 MiB.
+    /// The file cannot be read, is neither file nor directory, or is an image or audio file of more than 32 MiB.
     pub fn read(file: &Path, embedded: u64) -> Result<Self, AttachmentError> {
         let failed = |source| AttachmentError::Io {
             path: file.to_owned(),
@@ -130,12 +130,12 @@ impl Attachment {
         }
         let media_type = media_type(&path);
         let media = AttachmentKind::from_path(&path) != AttachmentKind::Other;
-        // Media has no other way to the agent, so it is read as long as a message has room for it.
+        // Media cannot be sent as a link, so it may be as large as a message allows.
         let most = if media { MEDIA } else { embedded };
         let holds = if found.len() > most {
             AttachmentContent::Link
         } else {
-            // It may have grown since.
+            // The file may have grown since.
             let mut bytes = Vec::new();
             let opened = std::fs::File::open(&path).map_err(failed)?;
             let read = opened.take(most.saturating_add(1)).read_to_end(&mut bytes);
@@ -157,13 +157,13 @@ impl Attachment {
         })
     }
 
-    /// Where it is, as an absolute path.
+    /// Returns the absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How many bytes of it have been read, and would be sent.
+    /// Returns how many bytes were read and would be sent.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         match &self.content {
@@ -172,13 +172,13 @@ impl Attachment {
         }
     }
 
-    /// Whether it is text, all of which has been read.
+    /// Returns `true` if the content is text and was read completely.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(&self.content, AttachmentContent::Bytes(bytes) if std::str::from_utf8(bytes).is_ok())
     }
 
-    /// Its place alone, which every agent takes.
+    /// Returns a link to the file, which every agent accepts.
     #[must_use]
     pub fn resource_link(&self) -> ContentBlock {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str());
@@ -190,11 +190,11 @@ impl Attachment {
         ContentBlock::ResourceLink(Box::new(link))
     }
 
-    /// What is sent of it: an image or sound as such, another file with what is in it where the agent takes
-    /// that (`promptCapabilities.embeddedContext`), and otherwise its place.
+    /// Returns the content block to send: the image or audio itself, another file's content if the agent supports that
+    /// (`promptCapabilities.embeddedContext`), and otherwise a link.
     ///
     /// # Errors
-    /// It is an image or a sound, and the agent does not take them.
+    /// It is an image or audio file, and the agent does not support those.
     pub fn content(&self, takes: &PromptCapabilities) -> Result<ContentBlock, AttachmentError> {
         let AttachmentContent::Bytes(bytes) = &self.content else {
             return Ok(self.resource_link());
@@ -248,7 +248,7 @@ fn media_type(path: &Path) -> Option<String> {
     mime_guess::from_path(path).first_raw().map(str::to_owned)
 }
 
-/// An absolute path as a URI.
+/// Returns an absolute path as a `file:` URI.
 fn file_uri(path: &Path) -> String {
     let mut uri = String::from("file://");
     let text = path.to_string_lossy().replace('\\', "/");

@@ -1,4 +1,4 @@
-//! Buffers of an editor's laid over files, and what each agent has seen of them.
+//! An editor's buffers in front of the files on disk, and what each agent last read of them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,18 +9,18 @@ use acp_wire::v1::SessionId;
 
 use crate::buffers::{BufferChange, BufferRefusal, BufferWrite, Buffers, DynBuffers, Fingerprint};
 
-/// Of how many files it is known what was given of them. Of further ones it is forgotten, so that changing
-/// those is refused if the person has changed them, and they are read again.
+/// For how many files the text that an agent last read or wrote is remembered. Beyond that, the oldest are forgotten: a
+/// write to one of those is rejected if the user has changed the buffer, and the agent has to read it again.
 const REMEMBERED: usize = 512;
 
-/// The buffers, and who was given what.
+/// The buffers, and the text of each that every session last saw.
 #[derive(Clone)]
 pub(crate) struct BufferedFiles {
     buffers: Arc<dyn DynBuffers>,
     fingerprints: Arc<Mutex<VecDeque<SeenText>>>,
 }
 
-/// Where a file is, and for which session, if it is for one.
+/// A file, and the session it is accessed for, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionFile {
     pub(crate) session: Option<SessionId>,
@@ -74,7 +74,7 @@ impl BufferedFiles {
             .map(|seen| seen.fingerprint)
     }
 
-    /// This is what the agent knows of the file from here on: it was given it, or it wrote it.
+    /// Remembers that the agent knows this text of the file, because it read or wrote it.
     pub(crate) fn remember(&self, view: &SessionFile, text: &str) {
         let text = Fingerprint::of(text);
         self.forget(view);
@@ -92,7 +92,7 @@ impl BufferedFiles {
         });
     }
 
-    /// The file is not open: when it is again, it is another text.
+    /// Forgets the file, which is not open in the editor. If it is opened again, its text may be another.
     pub(crate) fn forget(&self, view: &SessionFile) {
         let mut seen = self
             .fingerprints

@@ -1,7 +1,7 @@
-//! What an editor lays over the files: the buffers that are open in it.
+//! The buffers that are open in an editor and take precedence over the files on disk.
 //!
-//! The specification's page "File System" has agents read "unsaved changes in the editor", and editors
-//! "track file modifications made during Agent execution".
+//! The specification's page "File System" has agents read "unsaved changes in the editor", and editors "track file
+//! modifications made during Agent execution".
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,91 +11,88 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use crate::text_form::TextForm;
 
-/// The buffers that an editor has open. [`Files::with_buffers`](crate::Files::with_buffers) lays them over
-/// the disk: reading a file that is open gives the buffer's text, and writing it changes the buffer.
+/// The buffers that are open in an editor. With [`Files::with_buffers`](crate::Files::with_buffers), reading an open
+/// file returns the buffer's text, and writing it changes the buffer.
 ///
-/// Files are named by where they really are: absolute, without symlinks and `..`, so that a file that is
-/// reached by two names is one buffer. Only files under the session's roots are asked for. An editor
-/// whose buffers have other names compares with their canonical ones ([`std::fs::canonicalize`]). Hard links
-/// are different files.
+/// Files are identified by their real path: absolute, without symlinks and `..`, so a file that is reached by two names
+/// is one buffer. Only files under the session's roots are looked up. An editor whose buffers have other names compares
+/// their canonical ones ([`std::fs::canonicalize`]). Hard links are different files.
 ///
-/// Both methods may take the way to the editor's main thread. As long as an answer is missing, the agent
-/// waits; reading holds one of the few places in which files are read at the same time, so that it should be
-/// answered soon, while writing may ask the person.
+/// Both methods may go through the editor's main thread. The agent waits for them. A read holds one of the few permits
+/// for reading files, so it should return soon. A write may ask the user.
 ///
 /// See [`MemoryBuffers`] for an implementation.
 pub trait Buffers: Send + Sync + 'static {
-    /// The text of the file as the person sees it, if it is open.
+    /// Returns the text of the file as the user sees it, or `None` if it is not open.
     fn read(&self, file: &Path) -> impl Future<Output = Option<Arc<str>>> + Send;
 
-    /// The agent writes the file. If it is open, the buffer gets this text, as one step that the person can
-    /// undo.
+    /// Writes the file for the agent. If it is open, the buffer gets this text in one step that the user can undo.
     ///
-    /// The person may have typed since the agent has read the file, and the protocol's request does not say
-    /// what it is based on. [`BufferChange::freshness_of`] does: look at it and change the buffer without letting
-    /// go of the buffer in between, and refuse what would overwrite something that the agent has not seen.
+    /// The user may have typed since the agent read the file, and the protocol's request does not say what it is based
+    /// on. [`BufferChange::freshness_of`] does. Call it and change the buffer without releasing the buffer in between,
+    /// and reject a write that would overwrite something the agent has not seen.
     ///
     /// # Errors
-    /// The buffer stays as it is, and so does the file. The agent is told why.
+    /// The buffer and the file stay as they are. The agent gets the reason.
     fn write(
         &self,
         change: BufferChange,
     ) -> impl Future<Output = Result<BufferWrite, BufferRefusal>> + Send;
 
-    /// The file has the text now that [`BufferWrite::BufferAndFile`] said. If the buffer still has it, too,
-    /// it has no unsaved changes any more.
+    /// Reports that the file on disk now has the text from [`BufferWrite::BufferAndFile`]. If the buffer still has the
+    /// same text, it no longer has unsaved changes.
     fn notify_saved(&self, file: &Path, text: &Arc<str>) -> impl Future<Output = ()> + Send {
         let _ = (file, text);
         async {}
     }
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferWrite {
-    /// The file is not open: it is written on disk.
+    /// The file is not open, so it is written on disk.
     NotOpen,
-    /// The buffer has this text now, and nothing is written on disk: the person saves it, or does not.
-    /// Commands that the agent runs do not see it before.
+    /// The buffer now has this text, and nothing is written on disk: the user decides whether to save it. Until then,
+    /// commands that the agent runs do not see it.
     Buffer(Arc<str>),
-    /// The buffer has this text now, which is to be written on disk, too, with what the person had typed
-    /// before. If that fails, the agent is told, and the buffer is one with unsaved changes.
+    /// The buffer now has this text, which is also written on disk, including what the user had typed before. If
+    /// writing fails, the agent gets an error, and the buffer has unsaved changes.
     BufferAndFile(Arc<str>),
 }
 
-/// Why a buffer was not changed.
+/// Why a write to a buffer was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferRefusal {
-    /// It has changes that the agent has not seen. It is told to read the file again.
+    /// The buffer has changes that the agent has not seen. The agent is told to read the file again.
     #[error(
         "the file was changed in the editor since it was read; nothing was written; read it again"
     )]
     Changed,
-    /// Anything else, in words for the agent.
+    /// Any other reason, in words for the agent.
     #[error("{0}")]
     Other(String),
 }
 
-/// What an agent writes.
+/// A write by an agent.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct BufferChange {
-    /// Where the file really is.
+    /// The file's real path.
     pub file: PathBuf,
-    /// All that is to be in it.
+    /// The file's whole new text.
     pub text: Arc<str>,
     last_read: Option<Fingerprint>,
 }
 
-/// What an agent knows of a buffer that it wants to change.
+/// Whether an agent knows the current text of a buffer that it wants to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BufferFreshness {
-    /// This text is what it was given last, or what it wrote itself.
+    /// The agent last read or wrote exactly this text.
     Current,
-    /// What it was given last, or wrote, is another text.
+    /// The agent last read or wrote another text.
     Outdated,
-    /// It has not read it in this session, or long ago.
+    /// The agent has not read the file in this session, or too long ago.
     Unknown,
 }
 
@@ -108,8 +105,8 @@ impl BufferChange {
         }
     }
 
-    /// What the agent knows of the buffer, whose text is `current` now. Parts of a file that it was given
-    /// count as the whole.
+    /// Compares what the agent knows of the buffer with `current`, the text it has now. Reading a part of a file counts
+    /// as reading all of it.
     #[must_use]
     pub fn freshness_of(&self, current: &str) -> BufferFreshness {
         match self.last_read {
@@ -120,8 +117,8 @@ impl BufferChange {
     }
 }
 
-/// Tells one text from another, without keeping it. Nobody outside can make two that are alike: the key is
-/// the process's own.
+/// A hash that tells texts apart without storing them. Other programs cannot construct two texts with the same hash,
+/// because the key is random and private to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fingerprint(usize, u64);
 
@@ -134,7 +131,7 @@ impl Fingerprint {
 
 type BufferFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// [`Buffers`] of any type.
+/// An object-safe form of [`Buffers`].
 pub(crate) trait DynBuffers: Send + Sync {
     fn read<'a>(&'a self, file: &'a Path) -> BufferFuture<'a, Option<Arc<str>>>;
     fn write(&self, change: BufferChange) -> BufferFuture<'_, Result<BufferWrite, BufferRefusal>>;
@@ -155,33 +152,33 @@ impl<B: Buffers> DynBuffers for B {
     }
 }
 
-/// Buffers in memory, for tests and for editors that can keep theirs here. Cloning is cheap, and the clones
-/// are the same.
+/// Buffers in memory, for tests and for editors that can store theirs here. Cloning is cheap, and the clones share the
+/// same buffers.
 ///
-/// An agent's write is refused if it would overwrite what the agent has not seen: if the buffer has
-/// another text than it was given, or if it was given none and there are unsaved changes. Line ends and a
-/// byte order mark stay as [`TextForm`] says.
+/// A write is rejected if it would overwrite what the agent has not seen: if the buffer differs from what the agent
+/// last read, or if the agent has not read it and it has unsaved changes. Line ends and a byte order mark are kept as
+/// described at [`TextForm`].
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use acp_host::{Files, Overlay};
+/// use acp_host::{Files, MemoryBuffers};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let project = directory.path().to_owned();
 /// let notes = project.join("notes.txt");
 /// std::fs::write(&notes, "saved")?;
 ///
-/// // The person opens a file and types.
-/// let overlay = Overlay::new();
-/// overlay.open(&notes, "saved");
-/// overlay.edit(&notes, "saved, and typed");
+/// // The user opens a file and types.
+/// let buffers = MemoryBuffers::new();
+/// buffers.open(&notes, "saved");
+/// buffers.edit(&notes, "saved, and typed");
 ///
-/// // The agent sees that, and what it writes is seen by the person.
-/// let files = Files::new([project])?.with_buffers(overlay.clone());
+/// // The agent sees the unsaved text, and the user sees what the agent writes.
+/// let files = Files::new([project])?.with_buffers(buffers.clone());
 /// let read = files.read_text(&notes, None, None).await?;
 /// assert_eq!(read, "saved, and typed");
 /// files.write_text(&notes, "written").await?;
-/// assert_eq!(overlay.text(&notes).as_deref(), Some("written"));
+/// assert_eq!(buffers.text(&notes).as_deref(), Some("written"));
 /// assert_eq!(std::fs::read_to_string(&notes)?, "saved");
 /// # Ok(())
 /// # }
@@ -196,7 +193,7 @@ pub struct MemoryBuffers {
 #[derive(Debug)]
 struct Buffer {
     text: Arc<str>,
-    /// What is on disk, as far as is known.
+    /// The text on disk, as far as known.
     saved_fingerprint: Fingerprint,
 }
 
@@ -207,13 +204,13 @@ impl Buffer {
 }
 
 impl MemoryBuffers {
-    /// No buffers. What agents write is in the buffers only.
+    /// Creates an empty set of buffers. Agents' writes go to the buffers only.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// No buffers. What agents write is in the buffers and on disk.
+    /// Creates an empty set of buffers. Agents' writes go to the buffers and to disk.
     #[must_use]
     pub fn with_disk_writes() -> Self {
         Self {
@@ -226,8 +223,8 @@ impl MemoryBuffers {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a file that has this text on disk; nothing if there is no such file yet. A symlink to a file
-    /// that is there is the file. May block.
+    /// Opens a file. `text` is its text on disk, or empty if it does not exist yet. A symlink to an existing file is
+    /// resolved. May block.
     pub fn open(&self, file: &Path, text: impl Into<Arc<str>>) {
         let text = text.into();
         let saved = Fingerprint::of(&text);
@@ -241,7 +238,7 @@ impl MemoryBuffers {
         );
     }
 
-    /// The person changes the text. Nothing happens if the file is not open. May block.
+    /// Changes the text as the user. Does nothing if the file is not open. May block.
     pub fn edit(&self, file: &Path, text: impl Into<Arc<str>>) {
         let file = resolve_path(file);
         if let Some(buffer) = self.lock().get_mut(&file) {
@@ -249,7 +246,7 @@ impl MemoryBuffers {
         }
     }
 
-    /// The text of a file that is open. May block.
+    /// Returns the text of an open file. May block.
     #[must_use]
     pub fn text(&self, file: &Path) -> Option<Arc<str>> {
         let file = resolve_path(file);
@@ -257,14 +254,14 @@ impl MemoryBuffers {
         open.get(&file).map(|buffer| Arc::clone(&buffer.text))
     }
 
-    /// Whether a file is open with another text than it has on disk. May block.
+    /// Returns `true` if the file is open and its text differs from that on disk. May block.
     #[must_use]
     pub fn is_unsaved(&self, file: &Path) -> bool {
         let file = resolve_path(file);
         self.lock().get(&file).is_some_and(Buffer::is_unsaved)
     }
 
-    /// The text is on disk: the person has saved it. May block.
+    /// Records that the user saved the buffer. May block.
     pub fn mark_saved(&self, file: &Path) {
         let file = resolve_path(file);
         if let Some(buffer) = self.lock().get_mut(&file) {
@@ -272,18 +269,18 @@ impl MemoryBuffers {
         }
     }
 
-    /// Closes a file and gives its text, if it was open. May block.
+    /// Closes a file and returns its text if it was open. May block.
     pub fn close(&self, file: &Path) -> Option<Arc<str>> {
         let file = resolve_path(file);
         self.lock().remove(&file).map(|buffer| buffer.text)
     }
 }
 
-/// Where a file really is, which may not be there yet.
+/// Returns the real path of a file, which may not exist yet.
 fn resolve_path(file: &Path) -> PathBuf {
     file.canonicalize().unwrap_or_else(|_| {
         match (file.parent(), file.file_name()) {
-            // Some directory above is there.
+            // Some directory above it exists.
             (Some(above), Some(name)) => resolve_path(above).join(name),
             _ => file.to_owned(),
         }

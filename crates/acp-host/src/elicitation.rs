@@ -1,6 +1,6 @@
-//! Elicitation: the fields of a form, how they are asked for, and what an answer means.
+//! Elicitation: the fields of a form, how the user is asked for them, and what an answer means.
 //!
-//! Texts that are for a person are as [`literal`] has them, ready to be shown; names and values are the agent's own.
+//! Texts for the user are escaped by [`literal`] and ready to be shown. Names and values are the agent's own.
 
 use acp_wire::v1::{
     ElicitationContentValue as Value, ElicitationPropertySchema as Schema, ElicitationSchema,
@@ -10,7 +10,7 @@ use regex::RegexBuilder;
 
 use crate::literal;
 
-/// How large a pattern of the agent's may become, in bytes.
+/// The size limit of a compiled pattern from the agent, in bytes.
 const PATTERN: usize = 1024 * 1024;
 
 /// A field of a form.
@@ -22,15 +22,15 @@ pub struct FormField {
     choices: Vec<FieldChoice>,
 }
 
-/// What there is to choose from.
+/// One of a field's choices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldChoice {
-    /// What the agent gets.
+    /// The value that the agent gets.
     pub value: String,
-    /// What it is called.
+    /// The title shown to the user.
     pub title: String,
-    /// What it means, if the agent says.
+    /// What the choice means, if the agent says so.
     pub description: Option<String>,
 }
 
@@ -38,28 +38,28 @@ pub struct FieldChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
-    /// By typing.
+    /// With text.
     Text,
-    /// By typing what nobody else should see (the format `password`).
+    /// With text that nobody else should see (the format `password`).
     Secret,
-    /// By typing a number.
+    /// With a number.
     Number,
-    /// By typing a whole number.
+    /// With a whole number.
     Integer,
     /// With yes or no.
     Boolean,
-    /// By choosing one.
+    /// By choosing one value.
     SingleChoice,
-    /// By choosing some.
+    /// By choosing any number of values.
     MultipleChoice,
 }
 
-/// An answer.
+/// The answer to a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldAnswer {
-    /// This value.
+    /// A value.
     Value(Value),
-    /// None: the field is left out.
+    /// No value: the field is omitted.
     Omitted,
 }
 
@@ -67,24 +67,24 @@ pub enum FieldAnswer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
-    /// A field must be filled in and is not described.
+    /// A required field has no schema.
     #[error("the form has no schema for the required field {0}")]
     MissingField(String),
-    /// A field must be filled in and is of a type unknown here, or offers nothing to choose from.
+    /// A required field is of an unknown type, or has no choices.
     #[error("the field {0} has an unknown type")]
     UnknownType(String),
 }
 
-/// Why an answer does not fit its field, as a sentence for the person.
+/// Why an answer does not fit its field, as a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidAnswer(String);
 
 impl FormField {
-    /// The fields of a form, in its order. What is optional and of a type unknown here is left out.
+    /// Returns the fields of a form, in its order. Optional fields of unknown types are omitted.
     ///
     /// # Errors
-    /// A field that is required cannot be asked for here.
+    /// A required field cannot be shown.
     pub fn of(form: &ElicitationSchema) -> Result<Vec<Self>, FormError> {
         let required = form.required.as_deref().unwrap_or_default();
         if let Some(name) = required.iter().find(|n| !form.properties.contains_key(*n)) {
@@ -104,7 +104,7 @@ impl FormField {
         Ok(fields)
     }
 
-    /// `None` for a type unknown here.
+    /// Returns `None` for an unknown type.
     fn new(name: &str, schema: &Schema, required: bool) -> Option<Self> {
         let choices = match schema {
             Schema::String(string) => string_choices(string),
@@ -120,19 +120,19 @@ impl FormField {
         })
     }
 
-    /// What it is called in the answer.
+    /// Returns the field's name in the response.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the form cannot be sent without it.
+    /// Returns `true` if the form cannot be sent without the field.
     #[must_use]
     pub fn is_required(&self) -> bool {
         self.is_required
     }
 
-    /// How it is filled in.
+    /// Returns how the field is filled in.
     #[must_use]
     pub fn kind(&self) -> FormFieldKind {
         match &self.schema {
@@ -144,18 +144,18 @@ impl FormField {
             Schema::Number(_) => FormFieldKind::Number,
             Schema::Integer(_) => FormFieldKind::Integer,
             Schema::Boolean(_) => FormFieldKind::Boolean,
-            // There are no others: `new`.
+            // `new` accepts no other types.
             _ => FormFieldKind::MultipleChoice,
         }
     }
 
-    /// What there is to choose from, if that is how it is filled in. Values and titles are as they came.
+    /// Returns the choices, if the field has any. Values and titles are not escaped.
     #[must_use]
     pub fn choices(&self) -> &[FieldChoice] {
         &self.choices
     }
 
-    /// What people call it, on one line.
+    /// Returns the field's title for the user, on one line.
     #[must_use]
     pub fn label(&self) -> String {
         let title = match &self.schema {
@@ -169,7 +169,7 @@ impl FormField {
         literal::literal_line(title.as_deref().unwrap_or(&self.name))
     }
 
-    /// What it is, maybe in several lines; empty if the agent does not say.
+    /// Returns the field's description, which may have several lines. Empty if the agent gives none.
     #[must_use]
     pub fn description(&self) -> String {
         let description = match &self.schema {
@@ -186,7 +186,7 @@ impl FormField {
         }
     }
 
-    /// What values it takes, in a few words such as `18 to 99`; `None` if it takes any.
+    /// Returns which values are valid, in a few words such as `18 to 99`. `None` means any.
     #[must_use]
     pub fn bounds(&self) -> Option<String> {
         match &self.schema {
@@ -210,7 +210,7 @@ impl FormField {
         }
     }
 
-    /// What it is to begin with.
+    /// Returns the default value.
     #[must_use]
     pub fn default(&self) -> Option<Value> {
         match &self.schema {
@@ -223,7 +223,7 @@ impl FormField {
         }
     }
 
-    /// A value as people read it.
+    /// Returns a value as the user reads it.
     #[must_use]
     pub fn show(&self, value: &Value) -> String {
         let title = |value: &String| {
@@ -239,13 +239,13 @@ impl FormField {
                 let titles: Vec<String> = values.iter().map(title).collect();
                 titles.join(", ")
             }
-            // No field here has such a value.
+            // No field has a value of another type.
             _ => String::new(),
         };
         literal::literal_line(&text)
     }
 
-    /// What is said of it before it is asked for on a line: what it is, and what there is to choose from.
+    /// Returns the lines to show before asking for the field: its description and its choices.
     #[must_use]
     pub fn description_lines(&self) -> Vec<String> {
         let description = self.description();
@@ -259,7 +259,7 @@ impl FormField {
         lines
     }
 
-    /// Its name for people, what can be typed, and what it is if nothing is.
+    /// Returns the prompt for the field: its title, what can be entered, and the default.
     #[must_use]
     pub fn prompt(&self) -> String {
         let mut hints: Vec<String> = Vec::new();
@@ -283,11 +283,11 @@ impl FormField {
         prompt
     }
 
-    /// What a line means that is typed at the [prompt](Self::prompt): nothing is the default, choices go by
-    /// their numbers, values or titles.
+    /// Parses a line that was entered at the [prompt](Self::prompt). An empty line means the default. A choice is
+    /// entered as its number, value or title.
     ///
     /// # Errors
-    /// It is nothing that the field can be.
+    /// The line is not a valid value for the field.
     pub fn parse_line(&self, answer: &str) -> Result<FieldAnswer, InvalidAnswer> {
         if answer.is_empty() {
             return Ok(self
@@ -313,10 +313,10 @@ impl FormField {
         Ok(FieldAnswer::Value(value))
     }
 
-    /// What a text means that is typed into the field: its value, and for yes or no a word that says so.
+    /// Parses text that was entered into the field. For a boolean, this is a word such as `yes`.
     ///
     /// # Errors
-    /// It is nothing that the field can be.
+    /// The text is not a valid value for the field.
     pub fn parse(&self, text: &str) -> Result<Value, InvalidAnswer> {
         let number = || text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
         let unfit = |why: &str| InvalidAnswer(why.to_owned());
@@ -339,10 +339,10 @@ impl FormField {
         Ok(value)
     }
 
-    /// Whether it can have this value.
+    /// Checks that a value is valid for the field.
     ///
     /// # Errors
-    /// It cannot.
+    /// The value is not valid.
     pub fn check(&self, value: &Value) -> Result<(), InvalidAnswer> {
         match (&self.schema, value) {
             (Schema::String(_), Value::String(value)) if !self.choices.is_empty() => {
@@ -378,7 +378,7 @@ impl FormField {
             .ok_or_else(|| InvalidAnswer(format!("`{value}` is not one of the choices.")))
     }
 
-    /// The value of the choice with this number, value or title.
+    /// Returns the value of the choice with this number, value or title.
     fn resolve_choice(&self, answer: &str) -> Result<&str, InvalidAnswer> {
         let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let by_number = number.and_then(|n| self.choices.get(n));
@@ -405,7 +405,7 @@ fn string_choices(schema: &StringPropertySchema) -> Vec<FieldChoice> {
     }
 }
 
-/// `None` for a type unknown here, and if there is nothing to choose from.
+/// Returns `None` for an unknown type, and if there are no choices.
 fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<FieldChoice>> {
     let choices = match &schema.items {
         MultiSelectItems::Strings(items) => plain_choices(&items.values),
@@ -448,7 +448,7 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
     let Some(pattern) = &schema.pattern else {
         return Ok(());
     };
-    // One that is not understood here is for the agent to check.
+    // A pattern that this engine does not support is for the agent to check.
     let regex = RegexBuilder::new(pattern).size_limit(PATTERN).build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {
@@ -480,7 +480,7 @@ fn check_range<T: PartialOrd + ToString + Copy>(
         .ok_or_else(|| InvalidAnswer(format!("Must be {range}.")))
 }
 
-/// Yes or no, as people type it: `y`, `no`, `true`.
+/// Parses a yes or no as users enter it: `y`, `no`, `true`.
 #[must_use]
 pub fn yes_or_no(answer: &str) -> Option<bool> {
     match answer.to_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! Which environment agents and commands get.
+//! The environment variables that agents and commands get.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::process_secrets;
 
-/// What a program needs to find its way on a platform and to talk to its user, and no secrets. `*` at the
-/// end stands for any rest.
+/// Variables that a program needs to work on a platform and with its user. None of them are secret. A `*` at the end
+/// matches any rest.
 const PASSED: [&str; 110] = [
-    // Who and where.
+    // User and directories.
     "HOME",
     "LOGNAME",
     "PATH",
@@ -32,14 +32,14 @@ const PASSED: [&str; 110] = [
     "TERMINFO_DIRS",
     "TZ",
     "TZDIR",
-    // The desktop: an agent opens a browser to log in, and keeps what it gets in the keyring.
+    // The desktop: an agent opens a browser to log in, and stores credentials in the keyring.
     "BROWSER",
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
     "WAYLAND_DISPLAY",
     "XAUTHORITY",
     "XDG_*",
-    // The way to the network.
+    // Network access.
     "ALL_PROXY",
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -57,7 +57,7 @@ const PASSED: [&str; 110] = [
     "REQUESTS_CA_BUNDLE",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
-    // Where toolchains and libraries are.
+    // Locations of toolchains and libraries.
     "ANDROID_HOME",
     "ASDF_DATA_DIR",
     "ASDF_DIR",
@@ -100,7 +100,7 @@ const PASSED: [&str; 110] = [
     "SDKMAN_DIR",
     "VIRTUAL_ENV",
     "VOLTA_HOME",
-    // Windows, without which hardly a program starts there.
+    // Windows: hardly any program starts without these.
     "ALLUSERSPROFILE",
     "APPDATA",
     "COMPUTERNAME",
@@ -127,21 +127,21 @@ const PASSED: [&str; 110] = [
     "windir",
 ];
 
-/// The environment that a program is started with: what is passed on of this process's own when it is
-/// started, and what is set.
+/// The environment that a program is started with: the variables passed on from this process when the program is
+/// started, and the variables that are set.
 ///
-/// By default only what the platform needs is passed on: paths, home, language, terminal, time zone,
-/// temporary directory, proxies and certificates, the desktop, and where toolchains are. An environment
-/// has keys and tokens for other things in it than the program that is started.
+/// By default, only what the platform needs is passed on: paths, home, language, terminal, time zone, temporary
+/// directory, proxies and certificates, the desktop, and the locations of toolchains. Environments often hold keys and
+/// tokens that are not meant for the program that is started.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     passes_all: bool,
-    /// Beyond the default.
+    /// Patterns to pass on in addition to the default.
     pass_patterns: Vec<String>,
     overrides: Vec<(OsString, OsString)>,
 }
 
-/// Names alone: values may be secret.
+/// Shows names only, because values may be secret.
 impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Environment")
@@ -152,19 +152,19 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// The names of variables.
+/// Returns the names of variables.
 pub(crate) fn names(variables: &[(OsString, OsString)]) -> Vec<&OsStr> {
     variables.iter().map(|(name, _)| name.as_os_str()).collect()
 }
 
 impl Environment {
-    /// What the platform needs.
+    /// Creates an environment that passes on what the platform needs.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All that this process has.
+    /// Creates an environment that passes on all variables of this process.
     #[must_use]
     pub fn inherit() -> Self {
         Self {
@@ -173,8 +173,8 @@ impl Environment {
         }
     }
 
-    /// Passes on a variable, too, if it is set: by its name, or, with `*` at the end, all whose names begin
-    /// so.
+    /// Also passes on a variable, if it is set. A name that ends with `*` passes on all variables that start with the
+    /// rest.
     ///
     /// # Errors
     /// No variable can have such a name.
@@ -188,14 +188,14 @@ impl Environment {
         Ok(self)
     }
 
-    /// Sets a variable, whatever this process has.
+    /// Sets a variable, whatever its value in this process is.
     #[must_use]
     pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.overrides.push((name.into(), value.into()));
         self
     }
 
-    /// Whether a program gets this variable, if this process has it or it is set.
+    /// Returns `true` if a program gets this variable, provided that this process has it or it is set here.
     #[must_use]
     pub fn includes(&self, name: &str) -> bool {
         let is_set = self
@@ -205,10 +205,10 @@ impl Environment {
         is_set || self.passes(OsStr::new(name), process_secrets::variable(name).as_deref())
     }
 
-    /// Whether this variable of this process's is passed on.
+    /// Returns `true` if this variable of this process is passed on.
     fn passes(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
         let Some(name) = name.to_str() else {
-            // It may be anything.
+            // A name that is not UTF-8 may be anything.
             return self.passes_all;
         };
         let named = |pattern: &str| matches(pattern, name);
@@ -216,7 +216,7 @@ impl Environment {
         asked_for || PASSED.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
     }
 
-    /// The value of a variable for the program, if it gets one.
+    /// Returns the value of a variable for the program, if it gets one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<OsString> {
         let mut set = self.overrides.iter().rev();
@@ -227,10 +227,10 @@ impl Environment {
         self.passes(OsStr::new(name), Some(&value)).then_some(value)
     }
 
-    /// Gives the environment to a command that has no variables of its own yet.
+    /// Applies the environment to a command that has no variables of its own yet.
     pub(crate) fn apply_to(&self, command: &mut Command) {
         if self.passes_all {
-            // The rest it inherits.
+            // The command inherits the rest.
             command.envs(process_secrets::hidden_variables());
         } else {
             command.env_clear();
@@ -241,7 +241,7 @@ impl Environment {
     }
 }
 
-/// Whether a variable that is passed on is a secret all the same: the way to a proxy, with a password.
+/// Returns `true` if a variable is secret although it would be passed on: a proxy's URL that contains a password.
 fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
     let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
     is_proxy && value.is_some_and(|value| value.as_encoded_bytes().contains(&b'@'))
@@ -256,7 +256,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether both are the name of the same variable.
+/// Returns `true` if both names refer to the same variable.
 fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     match cfg!(windows) {
         true => one.eq_ignore_ascii_case(other),
@@ -264,7 +264,7 @@ fn is_same_name(one: &OsStr, other: &OsStr) -> bool {
     }
 }
 
-/// No environment variable can have this name.
+/// An error for a name that no environment variable can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid environment variable name: `{0}`")]
 pub struct InvalidVariableName(String);

@@ -18,22 +18,21 @@ use crate::read_lines::{AbandonGuard, LineRange, ReadLinesError, read_lines};
 use crate::replace::replace;
 use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
-/// The most that is read at once, if nothing else is set, in bytes.
+/// The default limit of one read, in bytes.
 const MAX_READ: usize = 64 * 1024 * 1024;
 
-/// How many files are read or written at the same time. The rest wait: the memory that a flood of
-/// requests takes is this many times the most that is read at once, and the answers that the agent has not taken yet,
-/// which the connection bounds (`acp::Limits::request_memory`).
+/// How many files are read or written at the same time. Further requests wait. This bounds the memory that a flood of
+/// requests takes: this number times the limit of one read, plus the responses that the agent has not read yet, which
+/// the connection bounds (`acp::Limits::request_memory`).
 const AT_ONCE: usize = 4;
 
 /// The text files of a session: those under its roots and no others.
 ///
-/// The roots are pinned when this is made: they stay the same directories when their names change.
-/// What a path leads to from there on is up to the operating system, which refuses to leave the root,
-/// through symlinks and `..` too, and also if someone changes the directories at the same time.
-/// Symlinks whose target is under a root are followed.
+/// The roots are pinned when this is created: they stay the same directories when their names change. From there, the
+/// operating system resolves each path and refuses to leave the root, also through symlinks and `..`, and also if
+/// someone changes the directories at the same time. Symlinks whose target is under a root are followed.
 ///
-/// Cloning is cheap; the clones share their limits.
+/// Cloning is cheap. The clones share their limits.
 #[derive(Debug, Clone)]
 pub struct Files {
     roots: Roots,
@@ -43,16 +42,16 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files under these directories, which must be there: a session's `cwd` and its additional
+    /// Creates access to the files under these directories, which must exist: a session's `cwd` and its additional
     /// directories.
     ///
     /// # Errors
-    /// A root is not an absolute path, or is no directory that can be opened; the error names it.
+    /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
         Roots::open(roots).map(Self::with_roots)
     }
 
-    /// Files under roots that are open already.
+    /// Creates access to the files under roots that are already open.
     #[must_use]
     pub fn with_roots(roots: Roots) -> Self {
         Self {
@@ -63,42 +62,42 @@ impl Files {
         }
     }
 
-    /// The most that one reading may give, in bytes; 64 MiB if it is not set. It is what one answer
-    /// may hold, written as JSON, where a control character takes six bytes, and not how large a file may be: of a
-    /// larger one, `line` and `limit` read a part.
+    /// Sets the limit of one read, in bytes. The default is 64 MiB. It limits the size of one response, written as
+    /// JSON, where a control character takes six bytes. It does not limit the size of a file: `line` and `limit` read a
+    /// part of a larger one.
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
         self.max_read = bytes;
         self
     }
 
-    /// Lays an editor's buffers over the files: what is open there is read and written there. A file is
-    /// under the roots or is refused before the editor is asked.
+    /// Uses an editor's buffers: files that are open there are read and written there. A file outside the roots is
+    /// rejected before the editor is consulted.
     ///
-    /// Between two requests of an agent the person may type. What it was given last of a file, in each
-    /// session, is remembered, so that the editor can tell whether a write is based on the text that is
-    /// there: [`BufferChange::based_on`](crate::BufferChange::based_on). A file that is opened while it
-    /// is being written on disk is to the editor like one that any other program writes.
+    /// The user may type between two requests of an agent. For each session, the text that the agent last read of a
+    /// file is remembered, so that the editor can check whether a write is based on the current text:
+    /// [`BufferChange::freshness_of`](crate::BufferChange::freshness_of). If a file is opened while it is being written
+    /// on disk, the editor sees that as a write by any other program.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
         self.buffers = Some(BufferedFiles::new(buffers));
         self
     }
 
-    /// The roots, as they were given.
+    /// Returns the paths of the roots, as they were given.
     pub fn roots(&self) -> impl Iterator<Item = &Path> {
         self.roots.paths()
     }
 
-    /// The roots themselves.
+    /// Returns the roots themselves.
     pub(crate) fn roots_handle(&self) -> &Roots {
         &self.roots
     }
 
-    /// Answers `fs/read_text_file`. See [`read_text`](Self::read_text).
+    /// Handles `fs/read_text_file`. See [`read_text`](Self::read_text).
     ///
     /// # Errors
-    /// As for [`read_text`](Self::read_text).
+    /// Same as for [`read_text`](Self::read_text).
     pub async fn read(&self, request: &ReadTextFileRequest) -> Result<ReadTextFileResponse, Error> {
         let (session, path) = (&request.session_id, Path::new(&request.path));
         let lines = LineRange::new(request.line, request.limit);
@@ -106,10 +105,10 @@ impl Files {
         Ok(ReadTextFileResponse::new(text))
     }
 
-    /// Answers `fs/write_text_file`. See [`write_text`](Self::write_text).
+    /// Handles `fs/write_text_file`. See [`write_text`](Self::write_text).
     ///
     /// # Errors
-    /// As for [`write_text`](Self::write_text).
+    /// Same as for [`write_text`](Self::write_text).
     pub async fn write(
         &self,
         request: &WriteTextFileRequest,
@@ -120,20 +119,18 @@ impl Files {
         Ok(WriteTextFileResponse::new())
     }
 
-    /// Reads from the file at the absolute path, beginning with line `line` (counted from 1; 0 means
-    /// 1, too), `limit` lines at most. Lines end with `\n`; the text is returned exactly as it is in
-    /// the file, line ends included. Beginning behind the end gives an empty text. A line that is longer than
-    /// the most that may be read at once cannot be read.
+    /// Reads at most `limit` lines of the file at an absolute path, starting with line `line` (counted from 1; 0 also
+    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. Starting
+    /// after the end returns an empty text. A line longer than the limit of one read cannot be read.
     ///
-    /// The file is read in pieces, and as far as is asked for: how large it is does not matter, nor that it
-    /// grows meanwhile. What is in front of the first line is read and thrown away; if the future is
-    /// dropped, that ends.
+    /// The file is read in pieces, and only as far as needed, so its size does not matter, nor does it matter if it
+    /// grows meanwhile. Everything before the first line is read and discarded. Dropping the future stops that.
     ///
     /// # Errors
-    /// `RESOURCE_NOT_FOUND` if there is no such file. `INVALID_PARAMS` if the path is relative or
-    /// leads outside the roots, or if it is no regular file, no UTF-8 text, or too large.
-    /// `INTERNAL_ERROR` if the system fails or refuses. `data` has the path, and `errno_name` with the
-    /// system's name of the error, such as `ENOENT`, where there is one.
+    /// `RESOURCE_NOT_FOUND` if the file does not exist. `INVALID_PARAMS` if the path is relative or leads outside the
+    /// roots, or if it is not a regular file, not UTF-8, or too large. `INTERNAL_ERROR` if the system fails or denies
+    /// access. `data` has the path, and `errno_name` with the system's name of the error, such as `ENOENT`, if there is
+    /// one.
     pub async fn read_text(
         &self,
         path: &Path,
@@ -150,13 +147,12 @@ impl Files {
         lines: LineRange,
     ) -> Result<String, Error> {
         let max = self.max_read;
-        // Reading on when nobody wants it any more could take long: up to the first line, any
-        // number of bytes may be skipped.
+        // Any number of bytes may be skipped before the first line, so reading must stop when nobody waits for it.
         let abandoned = AbandonGuard::default();
         let given_up = abandoned.watch();
         if let Some(laid) = self.buffers.clone() {
             let view = self.session_file(session, path).await?;
-            // Taken before, so that no more texts of the editor's are in memory than of files.
+            // Acquired first, so that no more buffers than files are in memory at a time.
             let turn = self.acquire_permit().await?;
             match laid.read(&view.file).await {
                 Some(text) => {
@@ -179,28 +175,27 @@ impl Files {
         .await
     }
 
-    /// Gives the file at the absolute path this content; creates it, and the directories above it, if
-    /// they are not there. If the path is a symlink, its target is what is written.
+    /// Writes this content to the file at an absolute path. Creates the file, and the directories above it, if they do
+    /// not exist. If the path is a symlink, its target is written.
     ///
-    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of
-    /// this process by any means. Directories that were created stay.
+    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of this
+    /// process for any reason. Directories that were created stay.
     ///
-    /// It keeps its mode, its owner and group as far as this process may, and on Linux its access control
-    /// list and, as far as this process may, other extended attributes. It does not keep set-id bits,
-    /// capabilities, flags of its file system (`chattr`), and the time at which it was made. A file that
-    /// cannot be written is not replaced, even if its directory could be.
+    /// The file keeps its mode; its owner and group as far as this process may set them; and on Linux its access
+    /// control list and, as far as this process may set them, other extended attributes. It does not keep set-id bits,
+    /// capabilities, flags of its file system (`chattr`), or its creation time. A file that is not writable is not
+    /// replaced, even if its directory is writable.
     ///
-    /// What the content does not say itself is taken from the text that is there, as [`TextForm`] has it: if
-    /// all of its lines end with CR LF, and there is no CR in the content, its line ends become CR LF, and a
-    /// byte order mark stays. An agent that writes back what it has read finds exactly that.
+    /// The file's text form is kept, as described at [`TextForm`]: if all lines of the old text end with CR LF, and the
+    /// content has no CR, its line ends become CR LF; and a byte order mark stays. An agent that writes back what it
+    /// read changes nothing.
     ///
     /// [`TextForm`]: crate::TextForm
     ///
     /// # Errors
-    /// `INVALID_PARAMS` if the path is relative or leads outside the roots, or if something is there
-    /// that is no regular file. `INTERNAL_ERROR` if the system fails or refuses, or if the editor has the
-    /// file open and refuses; the old content is still there then. `data` as for
-    /// [`read_text`](Self::read_text).
+    /// `INVALID_PARAMS` if the path is relative or leads outside the roots, or if it exists and is not a regular file.
+    /// `INTERNAL_ERROR` if the system fails or denies access, or if the editor has the file open and rejects the write.
+    /// The old content stays in all these cases. `data` is the same as for [`read_text`](Self::read_text).
     pub async fn write_text(&self, path: &Path, content: impl Into<String>) -> Result<(), Error> {
         self.write_as(None, path, content.into().into()).await
     }
@@ -241,7 +236,7 @@ impl Files {
             .await
     }
 
-    /// Where the file really is.
+    /// Returns the real path of the file, with the session.
     async fn session_file(
         &self,
         session: Option<&SessionId>,
@@ -260,7 +255,7 @@ impl Files {
         turn.map_err(|e| worker_error(&e))
     }
 
-    /// Has a thread that may block do it.
+    /// Runs `work` on a thread that may block.
     async fn run_blocking<T: Send + 'static>(
         &self,
         turn: OwnedSemaphorePermit,
@@ -269,7 +264,7 @@ impl Files {
     ) -> Result<T, Error> {
         let owned = path.to_owned();
         let done = tokio::task::spawn_blocking(move || {
-            // The turn is over when the work is, not when nobody waits for it any more.
+            // Held until the work ends, even if nobody waits for it any more.
             let _turn = turn;
             work(&owned)
         });
@@ -316,7 +311,7 @@ impl Files {
     }
 }
 
-/// The names by which agents, most of them written for Node, know the system's errors.
+/// Returns the error's name as agents, most of them written for Node, know it.
 fn errno_name(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",
@@ -366,7 +361,7 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, FileError> {
     })
 }
 
-/// The place of a file, with every symlink followed.
+/// Returns the path of a file, with every symlink followed.
 fn resolve_file<'a>(roots: &'a Roots, path: &Path) -> Result<RootedPath<'a>, PathError> {
     let place = roots.resolve(path)?;
     if has_trailing_separator(path) || place.path().file_name().is_none() {
@@ -385,7 +380,7 @@ fn write_text(roots: &Roots, path: &Path, content: &str) -> Result<(), FileError
     if let Some(above) = above {
         place.dir().create_dir_all(above)?;
     }
-    // Everything from here on happens in this one directory, whatever becomes of the way to it.
+    // Everything from here on happens in this one directory, even if the path to it changes.
     let dir = place.dir().open_dir(above.unwrap_or(Path::new(".")))?;
     Ok(replace(&dir, name, content)?)
 }

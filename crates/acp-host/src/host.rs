@@ -1,4 +1,4 @@
-//! All of it together, as a client of the `acp` crate lends it.
+//! A host that combines files, terminals and permissions for a client of the `acp` crate.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use crate::{
     SessionTerminals, TerminalEvent, TerminalEventKind, TextForm, terminals,
 };
 
-/// Files, terminals and permissions for the sessions of one connection, which share their roots. What a session has of its
-/// own is a [`HostSession`].
+/// Files, terminals and permissions for the sessions of one connection. The sessions share their roots. What belongs to
+/// one session is in its [`HostSession`].
 ///
-/// What is rejected in any case is not offered either: where nothing may be changed, the agent is told of
-/// no way to change anything. What is offered is still decided on, and maybe asked for, when the agent has
-/// not asked for it itself.
+/// What is always rejected is not offered either: where nothing may be changed, the agent is offered no method that
+/// changes anything. Each use of what is offered still needs a decision, and may still ask the user if the agent has
+/// not asked itself.
 pub struct Host<P> {
     gate: PermissionGate<P>,
     files: Files,
@@ -35,9 +35,8 @@ pub struct Host<P> {
     terminals: HostTerminals,
 }
 
-/// What a [`Host`] keeps of one session: its terminals and what the person has allowed in it. Made by [`Host::session`]; a
-/// client has it as its [`Client::State`](acp::Client::State), or as a part of that. Dropping it ends the session's
-/// commands.
+/// What a [`Host`] stores for one session: its terminals and the user's grants. Created by [`Host::session`]. A client
+/// uses it as its [`Client::State`](acp::Client::State), or as a part of that. Dropping it ends the session's commands.
 #[derive(Debug)]
 pub struct HostSession {
     pub(crate) id: SessionId,
@@ -47,9 +46,8 @@ pub struct HostSession {
 }
 
 impl HostSession {
-    /// A turn has ended: what the person allowed in it is to be asked for again, and if it was cancelled, the
-    /// commands that were begun in it end. For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended); must
-    /// be called in a tokio runtime.
+    /// Ends the grants of a turn when the turn has ended, and, if it was cancelled, the commands that started in it.
+    /// For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended). Must be called in a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         self.grants.turn_ended();
         let cancelled = stop_reason == Some(&StopReason::Cancelled);
@@ -58,9 +56,9 @@ impl HostSession {
 }
 
 impl HostSession {
-    /// The session is closed: its commands end, and no more are begun. For
-    /// [`ClientState::closed`](acp::client::ClientState::closed). A call that waits for a command's end holds the session
-    /// until then, so that dropping it is not enough.
+    /// Ends the session's commands when it is closed, and starts no more. For
+    /// [`ClientState::closed`](acp::client::ClientState::closed). A call that waits for a command to exit holds the
+    /// session until then, so dropping the session is not enough.
     pub fn closed(&self) {
         drop(self.terminals.close());
     }
@@ -82,11 +80,11 @@ impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
 }
 
 impl<P: Prompter + Send + Sync> Host<P> {
-    /// Lends what is under `roots`, the first of which is the working directory. The roots are pinned
-    /// here: what is renamed or replaced later does not move them.
+    /// Creates a host for the files under `roots`, the first of which is the working directory. The roots are pinned
+    /// here: renaming or replacing them later does not move them.
     ///
     /// # Errors
-    /// A root is not there, or is no directory.
+    /// A root does not exist or is not a directory.
     pub fn new(
         permissions: impl Into<Permissions>,
         prompter: P,
@@ -109,54 +107,54 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Lays an editor's buffers over the files, as [`Files::with_buffers`] has it.
+    /// Uses an editor's buffers for the files; see [`Files::with_buffers`].
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
         self.files = self.files.with_buffers(buffers);
         self
     }
 
-    /// Has `send_note` told what a person should know beside what they are asked. It is called from tasks and
-    /// must not block.
+    /// Calls `tell` with what the user should know in addition to the questions. It is called from tasks and must not
+    /// block.
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
         self.gate.send_note(tell);
         self
     }
 
-    /// The agent is one that can be trusted to ask for all that its mode and the rules do not allow, and is bound by
-    /// the policy. What it then does through the client is not asked about a second time; what is forbidden stays so, and
-    /// what a rule has asked each time is asked.
+    /// Trusts the agent to follow the policy, and to ask for everything that its mode and the rules do not allow. What
+    /// it then does through the client is not asked about a second time. What is denied stays denied, and what a rule
+    /// asks about each time is still asked about.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.agent_asks();
         self
     }
 
-    /// The environment of commands; see [`HostTerminals::environment`].
+    /// Sets the environment of commands; see [`HostTerminals::environment`].
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.terminals = self.terminals.environment(environment);
         self
     }
 
-    /// Whether files may be read.
+    /// Returns `true` if files may be read.
     #[must_use]
     pub fn can_read_files(&self) -> bool {
         self.gate.permissions().may_read()
     }
 
-    /// Whether files may be written and commands run, maybe after a question.
+    /// Returns `true` if files may be written and commands run, possibly after asking the user.
     #[must_use]
     pub fn can_change_files(&self) -> bool {
         self.gate.permissions().may_change()
     }
 
-    /// A session of the connection; for [`ClientState::new`](acp::client::ClientState::new).
+    /// Creates the state of a session of the connection; for [`ClientState::new`](acp::client::ClientState::new).
     ///
-    /// It need not be one that the client has opened: agents may speak ahead of the answer that names their session,
-    /// and what arrives for others is shown, too. But the `acp` crate passes on no request in a session that the client
-    /// has neither opened nor is opening.
+    /// The client need not have opened the session: agents may send messages before the response that names their
+    /// session, and what arrives for other sessions is shown, too. But the `acp` crate passes on no request in a
+    /// session that the client has neither opened nor is opening.
     pub fn session(&self, id: &SessionId, thread: &ThreadHandle) -> HostSession {
         let shown = thread.clone();
         HostSession {
@@ -169,18 +167,18 @@ impl<P: Prompter + Send + Sync> Host<P> {
         }
     }
 
-    /// Ends every command that runs.
+    /// Ends every running command.
     pub async fn close(&self) {
         self.terminals.close_all().await;
     }
 
-    /// Answers a permission request: by what is said already, or by asking.
+    /// Handles a permission request, with an existing decision or by asking the user.
     ///
-    /// A yes covers the commands and files of its tool call, until that or its turn ends: what the agent then does
-    /// with them through this host is not asked again, if it is what the person was shown.
+    /// If the user allows the tool call, that covers its commands and files until the tool call or its turn ends: using
+    /// them through this host does not ask again, if it is what the user was shown.
     ///
     /// # Errors
-    /// The request is malformed: two of its options have one id, or it could not be shown whole.
+    /// The request is malformed: two of its options have the same id, or it could not be shown completely.
     pub async fn request_permission(
         &self,
         session: &HostSession,
@@ -190,8 +188,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.gate.request(&session.grants, request, roots).await
     }
 
-    /// What a terminal is asked for, as the input of a tool: the command, and how it differs from one that is typed
-    /// where the session works.
+    /// Returns a terminal request as the input of a tool call: the command, and how it differs from one entered in the
+    /// session's working directory.
     fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request
@@ -202,7 +200,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
             input["cwd"] = json!(cwd);
         }
         if !request.env.is_empty() {
-            // Of those with one name the last one counts.
+            // If several variables have the same name, the last one counts.
             let variables = request.env.iter();
             let variables =
                 variables.map(|variable| (variable.name.clone(), json!(variable.value)));
@@ -212,7 +210,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 }
 
-/// Shows in the thread what happens in a terminal.
+/// Shows a terminal's event in the thread.
 fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
     let id = &event.terminal_id;
     thread.change(|thread| match &event.kind {
@@ -238,7 +236,7 @@ where
         let session = session.as_ref();
         let action = Action::for_file(ToolKind::Read, &request.path, self.files.roots_handle());
         let what = format!("Read {}", request.path);
-        // Where nothing is said of it, reading is lent freely.
+        // Reading needs no permission unless a rule says so.
         if let Some(question) = self.gate.decide(action, what)?
             && question.asked_by_rule()
             && !question.take_grant(session, None)
@@ -267,7 +265,7 @@ where
         let action = Action::for_file(ToolKind::Edit, &request.path, self.files.roots_handle());
         let what = format!("Write {}", request.path);
         if let Some(question) = self.gate.decide(action, what)? {
-            // What is there now is part of the question; that it cannot be read is for the write to say.
+            // The question includes the current text. If that cannot be read, the write reports it.
             let old = self.files.read_text(Path::new(&request.path), None, None);
             let old = old.await.ok();
             let form = old.as_deref().map(TextForm::of).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! An agent's program as a person runs it: in the terminal.
+//! Running an agent's program in the user's terminal.
 
 use std::process::Stdio;
 
@@ -7,18 +7,18 @@ use crate::process::ProcessExit;
 use crate::sys;
 
 impl AgentCommand {
-    /// Runs the program in the terminal of this process and waits for its end: for authentication methods
-    /// of type `terminal`. Needs a tokio runtime.
+    /// Runs the program in the terminal of this process and waits until it exits: for auth methods of type `terminal`.
+    /// Needs a tokio runtime.
     ///
-    /// It has this process's standard input, output and error, and is in its process group, without which
-    /// it could not read from the terminal. So Ctrl-C reaches both: a caller that wants the program to
-    /// decide must not end by it. Nothing else may read from the terminal meanwhile.
+    /// The program has this process's standard input, output and error. It is in this process's group, because
+    /// otherwise it could not read from the terminal. So Ctrl-C reaches both: a caller that lets the program handle it
+    /// must not exit because of it. Nothing else may read from the terminal meanwhile.
     ///
-    /// Dropping the future ends the program at once, and not what it has started. It is the person's own,
-    /// so that it does not end if this process is killed.
+    /// Dropping the future kills the program at once, but not what it has started. The program belongs to the user, so
+    /// it does not end when this process is killed.
     ///
     /// # Errors
-    /// It cannot be started; see [`SpawnError`].
+    /// The program cannot be started; see [`SpawnError`].
     pub async fn run_in_terminal(&self) -> Result<ProcessExit, SpawnError> {
         let (file, mut command) = self.command()?;
         command

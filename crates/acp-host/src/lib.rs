@@ -1,31 +1,31 @@
-//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and
-//! how it starts and ends one.
+//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and how it starts and
+//! ends one.
 //!
-//! | type              | what it is                                        | specification page |
+//! | item              | purpose                                           | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|
-//! | [`Files`]         | reading and writing text under a session's roots  | File System        |
-//! | [`Buffers`]       | what an editor lays over them: unsaved changes    | File System        |
-//! | [`Roots`]         | the directories that all access is confined to    | –                  |
-//! | [`HostTerminals`]     | commands, their output and their end              | Terminals          |
+//! | [`Files`]         | reads and writes text under a session's roots     | File System        |
+//! | [`Buffers`]       | an editor's open buffers, with unsaved changes    | File System        |
+//! | [`Roots`]         | the directories that all file access is confined to | –                |
+//! | [`HostTerminals`] | commands, their output and their exit             | Terminals          |
 //! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
-//! | [`Host`]          | all of these, as a client of the library lends them | –                |
-//! | [`Environment`]   | which variables agents and commands get           | –                  |
-//! | [`elicitation`]   | the fields of forms, and what is answered to them | Elicitation        |
+//! | [`Host`]          | all of these, for a client of the library         | –                  |
+//! | [`Environment`]   | the variables that agents and commands get        | –                  |
+//! | [`elicitation`]   | the fields of forms, and the answers to them      | Elicitation        |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
-//! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
-//! | [`Sandbox`]       | where agents and commands may write               | –                  |
-//! | [`StateFile`]      | what is kept for the user from run to run         | –                  |
-//! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
-//! | [`question`]      | what a permission request is about, all of it     | Tool Calls         |
-//! | [`literal`]       | text that a person decides about, with nothing left out | –            |
+//! | [`Attachment`]    | a file attached to a prompt                       | Content            |
+//! | [`Sandbox`]       | limits where agents and commands may write        | –                  |
+//! | [`StateFile`]     | what is stored for the user between runs          | –                  |
+//! | [`terminal_text`] | cleans an agent's text for the terminal           | –                  |
+//! | [`question`]      | everything a permission request is about          | Tool Calls         |
+//! | [`literal`]       | shows text that the user decides about, omitting nothing | –           |
 //!
-//! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
-//! errors, and knows nothing of connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
+//! Everything except [`Host`], which combines the rest, takes the wire's requests and returns the wire's results or
+//! errors, and knows nothing of connections. All of it needs a tokio runtime with I/O and time enabled.
 //!
-//! Three things hold throughout. The operating system confines file access, not a comparison of
-//! paths. Whatever a peer or a child process sends is kept in bounded memory. No process outlives
-//! what it was started for, nor do those that it started, also if this program is killed: for that a
-//! small process runs beside this one on Unix, from the first start of a command until this program ends.
+//! Three things always hold. The operating system confines file access, not a comparison of paths. Whatever a peer or a
+//! child process sends is stored in bounded memory. No process outlives what it was started for, and neither do the
+//! processes it started, even if this program is killed: for that, a small process runs beside this one on Unix, from
+//! the first start of a command until this program exits.
 
 mod agent_process;
 mod attachment;

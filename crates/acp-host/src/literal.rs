@@ -1,46 +1,48 @@
-//! Text that a person decides about: all of it is shown.
+//! Text that the user makes decisions about: all of it is shown.
 //!
-//! What an agent prints is [cleaned](mod@crate::terminal_text); what it asks must not be, since a terminal swallows what
-//! stands in an escape sequence, and a shell does not. Here nothing is left out. A character that is not seen, or that
-//! changes how others are seen, is written as `\u{1b}`, with its number in hexadecimal; so is the backslash (`\u{5c}`)
-//! of a text that has `\u{` in it. So each text has one way to be shown, and nothing else is shown that way.
+//! What an agent prints is [cleaned](mod@crate::terminal_text). What it requests permission for must not be: a terminal
+//! hides the content of an escape sequence, and a shell does not. So nothing is omitted here. A character that is
+//! invisible, or that changes how others look, is written as `\u{1b}`, with its number in hexadecimal. If the text
+//! contains `\u{`, that backslash is written as `\u{5c}`. So each text has exactly one shown form, and no other text
+//! has the same form.
 //!
-//! Letters that look like others of another script are shown as they are.
+//! Letters that look like letters of another script are shown as they are.
 
 use std::fmt::Write as _;
 
-/// How many marks may stand on one letter. More would paint over the lines around it.
+/// How many combining marks may follow one letter. More would paint over the lines around it.
 const MARKS: usize = 8;
 
-/// A part of a text as it is shown.
+/// A part of a text, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPiece<'t> {
-    /// As it is.
+    /// Text shown as it is.
     Plain(&'t str),
-    /// Written out. Where there are colours, it has that of a warning.
+    /// An escaped character. Where colors are used, it is shown in the color of a warning.
     Escaped(String),
 }
 
-/// A text that is shown on one line, such as a title or a path, in pieces: line ends and tabs are escaped as well.
+/// Splits a text that is shown on one line, such as a title or a path, into pieces. Line ends and tabs are also
+/// escaped.
 #[must_use]
 pub fn pieces(text: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(text, false)
 }
 
-/// The same for a line of a text that has several, such as one of a file: its tabs are plain.
+/// Splits one line of a text that has several, such as a file, into pieces. Its tabs are plain.
 #[must_use]
 pub fn pieces_of_line(line: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(line, true)
 }
 
-/// A text on one line, as [`pieces`] has it.
+/// Returns a text on one line, escaped as in [`pieces`].
 #[must_use]
 pub fn literal_line(text: &str) -> String {
     join_pieces(pieces(text))
 }
 
-/// The lines of a text, as [`pieces_of_line`] has them, with tabs to every fourth column. There is always one; a line
-/// feed at the end begins none.
+/// Returns the lines of a text, escaped as in [`pieces_of_line`], with each tab as four spaces. There is always at
+/// least one line. A line feed at the end starts no further line.
 #[must_use]
 pub fn literal_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
@@ -59,7 +61,7 @@ fn join_pieces(pieces: Vec<LiteralPiece<'_>>) -> String {
 fn split_pieces(text: &str, tabs: bool) -> Vec<LiteralPiece<'_>> {
     let mut pieces: Vec<LiteralPiece<'_>> = Vec::new();
     let mut plain = 0;
-    // What a mark would stand on, and how many do already.
+    // Whether a letter precedes, and how many marks it has so far.
     let (mut letter, mut marks) = (false, 0);
     for (at, c) in text.char_indices() {
         let rest = text.get(at..).unwrap_or_default();
@@ -95,24 +97,24 @@ fn split_pieces(text: &str, tabs: bool) -> Vec<LiteralPiece<'_>> {
 }
 
 fn escape(c: char, into: &mut String) {
-    // A `String` takes all that is written.
+    // Writing to a `String` never fails.
     let _ = write!(into, "{}", c.escape_unicode());
 }
 
-/// Whether a character stands on the letter before it.
+/// Returns `true` if a character combines with the letter before it.
 fn is_combining_mark(c: char) -> bool {
     !c.is_ascii() && is_escaped(c) && !is_escaped_after_letter(c)
 }
 
-/// Whether a character is seen, and as what it is; a mark if it stands on a letter.
+/// Returns `true` if a character is visible and unambiguous by itself, or is a mark, which is visible on a letter.
 #[must_use]
 pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_control();
     }
-    // Blank or without any effect of their own, and yet neither spaces nor marks of format to Unicode: joiners and
-    // fillers, vowels that are not pronounced, a blank pattern and a note without a head; and selectors of variants, in
-    // which a text can be hidden.
+    // Characters that are blank or have no effect of their own, although Unicode counts them as neither spaces nor
+    // format characters: joiners and fillers, vowels that are not pronounced, a blank pattern, a note without a head,
+    // and variation selectors, in which text can be hidden.
     let blank = matches!(
         c,
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
@@ -121,13 +123,13 @@ pub fn is_visible(c: char) -> bool {
     !blank && !is_escaped_after_letter(c)
 }
 
-/// The standard library escapes what is not printable: control and format characters, spaces other than the usual one,
-/// separators of lines, private use, what is not assigned; and marks.
+/// Returns `true` if the standard library escapes the character as not printable: control and format characters, spaces
+/// other than the usual one, line separators, private use, unassigned characters, and combining marks.
 fn is_escaped(c: char) -> bool {
     c.escape_debug().len() > 1
 }
 
-/// Behind a letter it takes marks for printable.
+/// Returns `true` if the character is escaped even after a letter, where marks count as printable.
 fn is_escaped_after_letter(c: char) -> bool {
     let mut text = String::from("a");
     text.push(c);

@@ -1,17 +1,17 @@
-//! What commands print, as text, in bounded memory.
+//! Output of commands, as text in bounded memory.
 
 use std::collections::VecDeque;
 
-/// Turns bytes that arrive in pieces into text. A character that is cut between two pieces waits for
-/// its rest; bytes that are no UTF-8 become U+FFFD.
+/// A decoder for UTF-8 that arrives in pieces. A character that is split between two pieces waits for its rest. Invalid
+/// bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Decoder {
-    /// The beginning of a character, at most three bytes.
+    /// The first bytes of an incomplete character, at most three.
     pending: Vec<u8>,
 }
 
 impl Utf8Decoder {
-    /// Appends to `text` what `bytes` add.
+    /// Decodes `bytes` and appends the result to `text`.
     pub(crate) fn decode(&mut self, bytes: &[u8], text: &mut String) {
         if self.pending.is_empty() {
             self.decode_all(bytes, text);
@@ -44,7 +44,7 @@ impl Utf8Decoder {
         }
     }
 
-    /// Nothing follows: a beginning without its rest is no character.
+    /// Ends the input. The first bytes of an incomplete character become U+FFFD.
     pub(crate) fn finish(&mut self, text: &mut String) {
         if !self.pending.is_empty() {
             self.pending.clear();
@@ -53,7 +53,7 @@ impl Utf8Decoder {
     }
 }
 
-/// The end of a text: at most so many bytes, beginning with a whole character.
+/// The end of a text: a limited number of bytes, starting with a whole character.
 #[derive(Debug)]
 pub(crate) struct BoundedText {
     limit: usize,
@@ -63,7 +63,7 @@ pub(crate) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Keeps `limit` bytes. They are taken as text arrives, not at once.
+    /// Creates a buffer for `limit` bytes. Memory is allocated as text arrives.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -73,7 +73,7 @@ impl BoundedText {
     }
 
     pub(crate) fn push(&mut self, text: &str) {
-        // What would not stay is not taken in, so that the limit holds at every moment.
+        // Text that would be dropped is not copied, so that memory never exceeds the limit.
         let skip = text.len().saturating_sub(self.limit);
         let kept = text.as_bytes().get(skip..).unwrap_or_default();
         let excess = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
@@ -92,12 +92,12 @@ impl BoundedText {
     pub(crate) fn text(&self) -> String {
         let (front, back) = self.bytes.as_slices();
         let bytes = [front, back].concat();
-        // Always valid; the other way is only taken instead of a panic.
+        // Always valid UTF-8. The fallback only avoids a panic.
         String::from_utf8(bytes)
             .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
     }
 
-    /// Whether more was pushed than is kept.
+    /// Returns `true` if more was pushed than is stored.
     pub(crate) fn truncated(&self) -> bool {
         self.truncated
     }

@@ -1,4 +1,4 @@
-//! A process that runs: its group, its output as it arrives, its end.
+//! A running process: its group, its output as it arrives, its exit.
 
 use std::fmt;
 use std::io::{self, PipeReader};
@@ -18,14 +18,14 @@ use crate::undo::UndoWatch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessExit {
-    /// Its exit code; absent when a signal ended it.
+    /// The exit code. `None` if a signal terminated it.
     pub code: Option<i32>,
-    /// The signal that ended it, such as `SIGKILL`.
+    /// The signal that terminated it, such as `SIGKILL`.
     pub signal: Option<String>,
 }
 
 impl ProcessExit {
-    /// It has ended, and nobody knows how.
+    /// Returns the exit of a process of which it is not known how it ended.
     pub(crate) fn unknown() -> Self {
         Self {
             code: None,
@@ -33,7 +33,7 @@ impl ProcessExit {
         }
     }
 
-    /// Whether it ended with exit code 0.
+    /// Returns `true` if the exit code is 0.
     #[must_use]
     pub fn success(&self) -> bool {
         self.code == Some(0)
@@ -53,54 +53,53 @@ impl fmt::Display for ProcessExit {
 impl From<&ProcessExit> for TerminalExitStatus {
     fn from(exit: &ProcessExit) -> Self {
         let mut status = Self::new();
-        // Windows has exit codes beyond what is positive here, and means them unsigned.
+        // Windows exit codes are unsigned and may exceed the signed range.
         status.exit_code = exit.code.map(i32::cast_unsigned);
         status.signal.clone_from(&exit.signal);
         status
     }
 }
 
-/// What happens to a process, in this order, except that text may also come after the exit: from
-/// processes that it has left running.
+/// An event of a process. Events come in this order, except that text may also come after the exit, from processes that
+/// were left running.
 #[derive(Debug)]
 pub(crate) enum ProcessEvent<'a> {
-    /// It runs. Reported before [`RunningProcess::start`] returns.
+    /// The process runs. Reported before [`RunningProcess::start`] returns.
     Started,
     /// It printed something. Never empty.
     Text(&'a str),
-    /// Something that it did was undone: what there is to say of that.
+    /// Something that it did was undone. Has the report.
     UndoReport(&'a str),
-    /// It ended, and all that it printed was reported.
+    /// It exited, and all of its output was reported.
     Exited(&'a ProcessExit),
-    /// Its whole group has ended, or been ended. Nothing follows.
+    /// Its whole group has ended or been killed. No event follows.
     GroupEnded,
 }
 
 /// How much is read at once, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// No pipe holds more than that for a process without special rights, in bytes.
+/// The largest size of a pipe for an unprivileged process, in bytes.
 const LARGEST_PIPE: usize = 1024 * 1024;
 
-/// How long a killed process may take to be seen as ended.
+/// How long to wait for a killed process to end.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A process that was started. One task follows it and reports what happens; dropping this ends the
-/// process with its group.
+/// A running process. One task follows it and reports its events. Dropping this kills the process with its group.
 #[derive(Debug)]
 pub(crate) struct RunningProcess {
     group: Arc<ProcessGroup>,
-    /// The exit; closed when the group has ended.
+    /// The exit. Closed when the group has ended.
     exit_receiver: watch::Receiver<Option<ProcessExit>>,
-    /// Ends it; being dropped does, too.
+    /// Tells the task to stop, also by being dropped.
     stop_sender: watch::Sender<bool>,
     watch: Option<Arc<UndoWatch>>,
 }
 
 impl RunningProcess {
-    /// Starts `command`, in a sandbox if there is one, whose output comes through `output`, and reports to
-    /// `report`. What `watch` finds is undone when it has ended. That is called within a task: it must not block. `command` must hold every writing end of
-    /// that pipe.
+    /// Starts `command`, in a sandbox if there is one. Its output arrives through `output`, and events go to `report`,
+    /// which is called within a task and must not block. What `watch` finds is undone when the process has exited.
+    /// `command` must hold every writing end of the pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,
@@ -133,24 +132,24 @@ impl RunningProcess {
         Ok((running, pipes))
     }
 
-    /// Undoes what it has changed of the files that other programs obey, if it is in a sandbox where it could. What
-    /// there is to say of that, if anything.
+    /// Undoes its changes to files that other programs run or trust, if its sandbox lets it change them. Returns a
+    /// report, if there is anything to report.
     pub(crate) fn undo(&self) -> impl Future<Output = Option<String>> + Send + use<> {
         undo(self.watch.clone())
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub(crate) fn id(&self) -> u32 {
         self.group.id()
     }
 
-    /// How it ended, if it has.
+    /// Returns how it ended, or `None` if it is still running.
     pub(crate) fn try_exit(&self) -> Option<ProcessExit> {
         self.exit_receiver.borrow().clone()
     }
 
-    /// Waits for its end, or rather until all that it printed before was reported. `None` if that will
-    /// never be known: the runtime shuts down, or the process cannot be killed.
+    /// Waits until it has exited and all of its output was reported. Returns `None` if the exit will never be known:
+    /// the runtime shuts down, or the process cannot be killed.
     pub(crate) fn wait(&self) -> impl Future<Output = Option<ProcessExit>> + Send + use<> {
         let mut exit = self.exit_receiver.clone();
         async move {
@@ -161,35 +160,35 @@ impl RunningProcess {
         }
     }
 
-    /// Asks the group to end, and whoever has left it.
+    /// Asks the group, and processes that left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.group.terminate().await;
     }
 
-    /// Ends the group.
+    /// Kills the group.
     pub(crate) fn kill(&self) {
         self.group.kill();
     }
 
-    /// Waits, at most this long, until no process runs that is in the group or has left it. Returns
-    /// whether that is so.
+    /// Waits until no process of the group, or that left it, is running, for at most `patience`. Returns `true` if that
+    /// is so.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         self.group.wait_empty(patience).await
     }
 
-    /// Ends the group and whoever has left it, and waits for that, at most this long.
+    /// Kills the group and processes that left it, and waits for that, for at most `patience`.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) {
         self.group.kill_and_wait(patience).await;
     }
 
-    /// Ends the group and stops following it. The rest is done by the task, whatever happens to the
-    /// caller; [`wait_finished`](Self::wait_finished) waits for it.
+    /// Kills the group and stops following it. The task does the rest, whatever happens to the caller;
+    /// [`wait_finished`](Self::wait_finished) waits for it.
     pub(crate) fn stop(&self) {
         self.group.kill();
         self.stop_sender.send_replace(true);
     }
 
-    /// Waits until the group is gone and all was reported.
+    /// Waits until the group has ended and everything was reported.
     pub(crate) fn wait_finished(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut exit = self.exit_receiver.clone();
         async move { while exit.changed().await.is_ok() {} }
@@ -198,7 +197,7 @@ impl RunningProcess {
 
 impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // Now, and not only when the task gets its turn: the runtime may be going away.
+        // Killed here and not only by the task, because the runtime may be shutting down.
         self.group.kill();
     }
 }
@@ -222,7 +221,7 @@ async fn follow_process(
         tokio::pin!(exited);
         while runs || !stopping {
             tokio::select! {
-                // In this order, so that endless output keeps neither the end nor a stop waiting.
+                // In this order, so that endless output delays neither the exit nor a stop.
                 biased;
                 _ = stopped.changed(), if !stopping => {
                     stopping = true;
@@ -230,8 +229,8 @@ async fn follow_process(
                 }
                 exit = &mut exited, if runs => {
                     runs = false;
-                    // All that it printed is in the pipe by now. What other processes may add to
-                    // that is not waited for: they can hold the pipe open for ever.
+                    // Everything that it printed is in the pipe by now. Output that other processes may add is not
+                    // waited for: they can hold the pipe open forever.
                     let mut drained = 0;
                     while open && drained < LARGEST_PIPE {
                         match pipe.read_now(&mut buffer).await {
@@ -260,13 +259,13 @@ async fn follow_process(
                         finish_output(&mut decoder, &mut text, &mut report);
                     }
                 },
-                // It was killed and does not end: it hangs in the kernel, and is given up.
+                // It was killed and does not end, because it hangs in the kernel. Give up.
                 () = tokio::time::sleep(KILL_PATIENCE), if stopping => break,
             }
         }
     }
     group.finish().await;
-    // Others that it had left running may have gone on.
+    // Other processes that it left running may have made further changes.
     if let Some(watch) = watch {
         let undone = tokio::task::spawn_blocking(move || watch.finish());
         if let Some(undone) = undone.await.unwrap_or_default() {

@@ -1,5 +1,5 @@
-//! What this process has that is not for the agents and commands that it starts: keys in its environment, its memory,
-//! what its own parent left open.
+//! Secrets of this process that the agents and commands it starts must not get: keys in its environment, its memory,
+//! and what its own parent left open.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -7,28 +7,28 @@ use std::sync::OnceLock;
 
 use crate::sys;
 
-/// The variables that were taken out of the environment.
+/// The variables that were removed from the environment.
 static TAKEN: OnceLock<BTreeMap<OsString, OsString>> = OnceLock::new();
 
-/// Keeps what this process has from those that it will start. To be called first in `main`, before there is a second
-/// thread; where there is one, the environment stays as it is.
+/// Hides this process's secrets from the processes that it will start. Call it first in `main`, before there is a
+/// second thread; if there is one, the environment stays as it is.
 ///
-/// - Nobody but root may look into the process: at its environment, its memory or its files, below `/proc/PID` or by
-///   tracing it. It leaves no core dump either.
-/// - Variables that are named like keys are taken out of the environment, also out of what `/proc/PID/environ` shows
-///   to root. [`variable`] and [`variables`] still have them.
-/// - What the process was started with open, beside its standard streams, is closed in all that it starts.
+/// - Only root may inspect the process: its environment, its memory or its files, under `/proc/PID` or by tracing it.
+///   It also leaves no core dump.
+/// - Variables with names like keys are removed from the environment, and from what `/proc/PID/environ` shows to root.
+///   [`variable`] and [`variables`] still return them.
+/// - What the process was started with open, except its standard streams, is closed in everything it starts.
 ///
-/// Does nothing on other systems than Linux.
+/// Does nothing on systems other than Linux.
 pub fn protect() {
     sys::hide_this_process();
     sys::close_inherited_in_children();
     let taken = sys::take_variables(is_secret_name);
-    // A second call has nothing left to take.
+    // A second call has nothing left to remove.
     let _ = TAKEN.set(taken);
 }
 
-/// A variable of the environment that this process was started with.
+/// Returns a variable of the environment that this process was started with.
 #[must_use]
 pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
     let name = name.as_ref();
@@ -36,18 +36,18 @@ pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
     taken.cloned().or_else(|| std::env::var_os(name))
 }
 
-/// All of them.
+/// Returns all variables of the environment that this process was started with.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     hidden_variables().chain(std::env::vars_os())
 }
 
-/// Those that were taken out of the environment.
+/// Returns the variables that were removed from the environment.
 pub(crate) fn hidden_variables() -> impl Iterator<Item = (OsString, OsString)> {
     let taken = TAKEN.get().into_iter().flatten();
     taken.map(|(name, value)| (name.clone(), value.clone()))
 }
 
-/// Whether a variable is named like one that has a secret.
+/// Returns `true` if a variable's name looks like that of a secret.
 fn is_secret_name(name: &OsStr) -> bool {
     /// Words of such names, between underscores.
     const WORDS: [&str; 12] = [
@@ -67,7 +67,7 @@ fn is_secret_name(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    // That of an MCP proxy, which is read where this is not known.
+    // An MCP proxy reads its own token from the environment.
     let is_own = name == "ACP_MCP_TOKEN";
     let is_socket = name.ends_with("_SOCK");
     let name = name.to_ascii_uppercase();

@@ -1,4 +1,4 @@
-//! Finding programs by name, so that a failure to start one can be told in words that help.
+//! Finding programs by name, so that errors about starting one are helpful.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use crate::sys;
 /// Why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramError {
-    /// There is none of that name.
+    /// No program has that name.
     NotFound,
-    /// There is such a file, but it cannot be run.
+    /// The file exists but cannot be run.
     NotExecutable(PathBuf),
 }
 
-/// Finds the file of the program `name`: in the directories of `path`, or, if it has a directory in
-/// it, from `base`. `path` absent means that of this process.
+/// Finds the file of the program `name`: in the directories of `path` or, if the name contains a directory, relative to
+/// `base`. If `path` is `None`, that of this process is used.
 pub(crate) fn find(
     name: &OsStr,
     path: Option<&OsStr>,
@@ -41,18 +41,18 @@ pub(crate) fn find(
             Some(PathKind::OtherFile)
         }
     });
-    // Its working directory may be another than this process's.
+    // The program's working directory may differ from this process's.
     looked.map(|file| std::path::absolute(&file).unwrap_or(file))
 }
 
-/// What is found under a path.
+/// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathKind {
     Program,
     OtherFile,
 }
 
-/// The first of the files that may be meant by `name` that `look` finds to be a program.
+/// Returns the first candidate for `name` that `look` reports as a program.
 fn first_usable(
     name: &Path,
     base: &Path,
@@ -75,9 +75,9 @@ fn first_usable(
     Err(unusable.map_or(ProgramError::NotFound, ProgramError::NotExecutable))
 }
 
-/// The files that may be meant by a program's path, where programs have one of some endings: with each of
-/// them, and as it is. That is how the `.cmd` shims of npm and uv are found, which have scripts for other
-/// shells beside them that have no ending, so that those come last.
+/// Returns the files that a program's path may mean, where programs have file extensions: the path with each extension,
+/// then as it is. This finds the `.cmd` shims of npm and uv before the scripts for other shells beside them, which have
+/// no extension.
 fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = endings
         .iter()
@@ -98,7 +98,7 @@ fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     files
 }
 
-/// Whether this is rather a line for a shell than the name of a program.
+/// Returns `true` if this is a shell line rather than the name of a program.
 pub(crate) fn is_shell_line(command: &str) -> bool {
     command.contains(|c: char| c.is_whitespace() || "|&;<>()$`\"'*?[]{}~".contains(c))
 }
@@ -107,8 +107,8 @@ pub(crate) fn is_shell_line(command: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Finds `name` where there are these files, those with a `*` not executable; as it is done where
-    /// programs have the endings of Windows, or none.
+    /// Finds `name` among these files, of which those with a `*` are not executable, with the given file extensions, as
+    /// on Windows, or none.
     fn find_among(files: &[&str], name: &str, endings: &str) -> Result<String, ProgramError> {
         let directories = match name.contains('/') {
             true => vec![PathBuf::new()],
@@ -141,7 +141,7 @@ mod tests {
             (&npm[..], "npx", "/p/node/npx.CMD"),
             (&npm[..], "npx.CMD", "/p/node/npx.CMD"),
             (&npm[..], "node/npx", "/p/node/npx.CMD"),
-            // Directories count more than endings.
+            // The order of directories takes precedence over that of extensions.
             (
                 &["/p/bin/uvx.COM", "/p/node/uvx.BAT"],
                 "uvx",
@@ -152,7 +152,7 @@ mod tests {
                 "uvx",
                 "/p/bin/uvx.EXE",
             ),
-            // What looks like an ending is none of a program's.
+            // Not every suffix is a program's extension.
             (
                 &["/p/bin/python3.11.EXE"],
                 "python3.11",

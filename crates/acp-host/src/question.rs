@@ -1,5 +1,5 @@
-//! What a permission request is about, in the parts that a person is shown: all of them, in the same order in each front
-//! end. Nothing is shortened here, and nothing may be where it is shown; for the characters see
+//! The parts of a permission request that the user is shown: all of them, in the same order in each front end. Nothing
+//! is truncated here, and nothing may be truncated when it is shown. For special characters, see
 //! [`literal`](mod@crate::literal).
 
 use std::ops::Range;
@@ -15,23 +15,23 @@ use similar::TextDiff;
 
 use crate::permissions::{AlwaysEffect, RememberedSubject};
 
-/// How many unchanged lines front ends show around those that a diff changes. One that shows fewer hides what is taken
-/// for shown here.
+/// How many unchanged lines front ends show around the lines that a diff changes. A front end that shows fewer hides
+/// what is assumed to be shown.
 pub const CONTEXT: usize = 3;
 
-/// Texts above this are not compared to find out whether a diff shows all of them, in bytes.
+/// The maximum size of a text, in bytes, that is compared to find out whether a diff shows all of it.
 const LARGEST: usize = 64 * 1024;
 
-/// The keys of a tool's input that have a command line, or its words.
+/// The keys of a tool's input that contain a command line, or its words.
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 
-/// Those that have the directory in which it runs.
+/// The keys that contain its working directory.
 const DIRECTORIES: [&str; 2] = ["cwd", "workdir"];
 
-/// Those that have variables which it gets.
+/// The keys that contain its environment variables.
 const VARIABLES: [&str; 2] = ["env", "environment"];
 
-/// Those that have what an edit replaces, and by what: it can be read within the lines that a diff shows.
+/// The keys that contain what an edit replaces, and with what: it may be within the lines that a diff shows.
 const EDITS: [&str; 9] = [
     "search",
     "replace",
@@ -44,25 +44,25 @@ const EDITS: [&str; 9] = [
     "new_str",
 ];
 
-/// A part of what is asked.
+/// A part of a permission request.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum QuestionPart<'r> {
-    /// A command that is run: `$ …`.
+    /// A command: `$ …`.
     Command(String),
-    /// Where: `in …`.
+    /// The command's working directory: `in …`.
     Directory(&'r str),
-    /// A variable that it gets: `with NAME=VALUE`.
+    /// A variable of the command: `with NAME=VALUE`.
     Variable(&'r str, &'r str),
-    /// Something that the tool call has produced, or would.
+    /// Content that the tool call has produced, or would produce.
     Content(&'r ThreadToolCallContent),
-    /// A file that it works on.
+    /// A file that the tool call works on.
     File(&'r ToolCallLocation),
-    /// Anything else that the tool is given: `key: value`, with JSON for what is no text.
+    /// Any other input of the tool: `key: value`, with JSON for values that are not text.
     Field(&'r str, String),
 }
 
-/// What it is called: by the request, and by its tool call where that says something else. There is at least one.
+/// Returns the titles: the request's, and the tool call's if it differs. There is at least one.
 #[must_use]
 pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     let call = &request.tool_call;
@@ -78,8 +78,8 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     titles
 }
 
-/// All that it is about, the commands first, but for who asks, if that is a subagent. What another part shows exactly is left out. `cwd` is the session's
-/// directory, from which paths are meant.
+/// Returns the parts of the request, the commands first. If a subagent asks, its name comes before that. What another
+/// part shows exactly is omitted. Paths are relative to `cwd`, the session's directory.
 #[must_use]
 pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart<'r>> {
     let call = &request.tool_call;
@@ -123,7 +123,7 @@ pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart
     parts
 }
 
-/// The command lines among the parts.
+/// Returns the command lines among the parts.
 pub fn commands<'a>(parts: &'a [QuestionPart<'_>]) -> impl Iterator<Item = &'a str> {
     parts.iter().filter_map(|part| match part {
         QuestionPart::Command(line) => Some(&**line),
@@ -131,7 +131,7 @@ pub fn commands<'a>(parts: &'a [QuestionPart<'_>]) -> impl Iterator<Item = &'a s
     })
 }
 
-/// A block of content: what stands for it on a line, if it is no text or has a name, and its text, if it has one.
+/// Returns a content block's label, if it is not text or has a name, and its text, if it has one.
 #[must_use]
 pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     let named = |name: String| (Some(format!("[{name}]")), None);
@@ -157,15 +157,15 @@ pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     }
 }
 
-/// Whether all of it is known. What a thread dropped, because it has become too large, cannot be shown, so that nobody
-/// can say yes to it.
+/// Returns `true` if the request is complete. What a thread dropped because it became too large cannot be shown, so the
+/// user cannot allow it.
 #[must_use]
 pub fn is_whole(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
-/// What an answer of this kind means, whatever its option is called. `cwd` is the session's directory. It is empty where
-/// the option's name is this program's own; `None` if nobody knows.
+/// Returns what an answer of this kind means, whatever the option's name is. `cwd` is the session's directory. The text
+/// is empty if the option's name is this program's own, and `None` if the meaning is unknown.
 #[must_use]
 pub fn answer_meaning(
     kind: &PermissionOptionKind,
@@ -213,7 +213,7 @@ pub fn answer_meaning(
     })
 }
 
-/// Takes out of a tool's input what it runs, and where and with what; gives the rest.
+/// Moves the command, its directory and its variables from a tool's input to `parts`. Returns the rest.
 fn take_command<'r>(
     input: &'r Map<String, Value>,
     parts: &mut Vec<QuestionPart<'r>>,
@@ -261,7 +261,7 @@ fn take_command<'r>(
     rest
 }
 
-/// A command line: a text, or words.
+/// Returns a command line, given as text or words.
 fn command_line(value: &Value) -> Option<String> {
     if let Some(line) = value.as_str() {
         return Some(line.to_owned());
@@ -275,7 +275,7 @@ fn words(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// Variables, as an object or as a list of names with values. Nothing else may be in it.
+/// Returns variables from an object, or from a list of names with values. `None` if there is anything else in it.
 fn variable_pairs(value: &Value) -> Option<Vec<(&str, &str)>> {
     fn parse_pair(pair: &Value) -> Option<(&str, &str)> {
         let pair = pair.as_object().filter(|pair| pair.len() == 2)?;
@@ -300,7 +300,7 @@ fn diffs(call: &ThreadToolCall) -> impl Iterator<Item = &ThreadDiff> {
     })
 }
 
-/// Whether exactly this text can be read in another part of the question.
+/// Returns `true` if exactly this text is visible in another part of the request.
 fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> bool {
     let call = &request.tool_call;
     let plain = |c: Component<'_>| matches!(c, Component::Normal(_));
@@ -320,8 +320,8 @@ fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> b
         || titles(request).contains(&text)
 }
 
-/// Whether a diff of these texts shows all of this one: lines that have not changed are left out of it, but for some
-/// around those that have.
+/// Returns `true` if a diff of these texts shows all of this text: a diff omits unchanged lines, except a few around
+/// the changed ones.
 fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
     let old = texts.old.as_deref().unwrap_or_default();
     let new = &*texts.new;

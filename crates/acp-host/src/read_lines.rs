@@ -1,10 +1,10 @@
-//! Reading some lines of a text in pieces, with no more in memory than is asked for.
+//! Reads lines of a text in pieces, with no more in memory than was requested.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How much is read in one piece, in bytes.
+/// The size of a piece, in bytes.
 const PIECE: usize = 64 * 1024;
 
 /// A part of a file.
@@ -24,7 +24,7 @@ impl LineRange {
     }
 }
 
-/// Tells the thread that works, when dropped, that nobody waits for it any more.
+/// A guard that, when dropped, tells a worker thread that nobody waits for it any more.
 #[derive(Debug, Default)]
 pub(crate) struct AbandonGuard(Arc<AtomicBool>);
 
@@ -40,15 +40,15 @@ impl Drop for AbandonGuard {
     }
 }
 
-/// Why lines were not read.
+/// Why lines could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadLinesError {
-    /// They are more than may be read.
+    /// The lines exceed the limit.
     TooLarge,
     Io(io::Error),
 }
 
-/// Reads the lines, line ends included: `max` bytes at most, as a JSON string has them, where a control character
+/// Reads the lines, including line ends: at most `max` bytes in the form of a JSON string, where a control character
 /// takes six.
 pub(crate) fn read_lines(
     mut file: impl Read,
@@ -97,7 +97,7 @@ pub(crate) fn read_lines(
             return Err(ReadLinesError::TooLarge);
         }
         if kept.capacity() - kept.len() < piece.len() {
-            // As a vector grows by itself, but never to more than there may be.
+            // Grow as a vector does by itself, but never beyond the limit.
             let more = kept.capacity().max(piece.len()).min(max - kept.len());
             kept.reserve_exact(more);
         }
@@ -108,9 +108,9 @@ pub(crate) fn read_lines(
     Ok(kept)
 }
 
-/// How many bytes these take in a JSON string.
+/// Returns how many bytes these take in a JSON string.
 fn json_len(bytes: &[u8]) -> usize {
-    // So few that a byte counts what they take more, whatever they are.
+    // So few that the sum of their extra bytes fits into a byte, whatever they are.
     const FEW: usize = 48;
     let more = |byte: &u8| match *byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,

@@ -1,4 +1,4 @@
-//! Replacing a file's content as a whole or not at all.
+//! Replaces a file's content as a whole or not at all.
 
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
@@ -10,20 +10,20 @@ use crate::roots::{PathError, non_file_kind, open_file};
 use crate::sys;
 use crate::text_form::TextForm;
 
-/// Gives the file `name` in `dir` this text, in the form of what is in it; creates it if it is not there.
+/// Writes this text to the file `name` in `dir`, in the form of its current text. Creates the file if it does not
+/// exist.
 ///
-/// The text is written to a new file, which takes the place of the old one once it is complete and on
-/// disk. Whoever looks sees the old content or the new, also after a crash. Another name of the same
-/// file (a hard link) keeps the old content.
+/// The text is written to a new file, which replaces the old one once it is complete and on disk. Readers see either
+/// the old content or the new, also after a crash. Another name of the same file (a hard link) keeps the old content.
 ///
-/// The new file has no name for as long as it is written, where the system has such files (Linux, on most
-/// file systems), and then one for a moment: a name is always replaced by a name. Elsewhere it is
-/// a hidden file beside the old one, and if this process is killed, it stays there. Nobody looks for such
-/// files later: to tell them from those of a process that runs would take a guess.
+/// Where the system supports it (Linux, on most file systems), the new file has no name while it is being written, and
+/// then a temporary one for a short time, because only a name can replace a name. On other systems it is a hidden file
+/// beside the old one, which remains if this process is killed. Nothing cleans such files up later: they cannot be
+/// safely told from those of a running process.
 pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
     let old = ReplacedFile::open(dir, name)?;
     let form = match &old {
-        // Who may write it but not read it can have no wishes.
+        // A file that can be written but not read has no known form.
         Some(_) => open_file(dir, name)
             .ok()
             .and_then(|file| TextForm::read(file).ok())
@@ -31,7 +31,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
         None => TextForm::default(),
     };
     let text = form.apply(text);
-    // What replaces some content that others may have no right to read begins as private.
+    // A file that replaces content which others may not be allowed to read starts as private.
     let private = old.is_some();
     let fill = |mut file: &File| -> io::Result<()> {
         if let Some(old) = &old {
@@ -43,7 +43,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
     let mut temporary = None;
     if let Some(file) = sys::create_unnamed(dir, private) {
         fill(&file)?;
-        // There may be no way to name it, where `/proc` is not mounted for example.
+        // Naming it may be impossible, for example if `/proc` is not mounted.
         temporary = TemporaryFile::create_with(dir, |name| sys::give_name(dir, &file, name))
             .ok()
             .map(|((), temporary)| temporary);
@@ -56,14 +56,14 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
             temporary
         }
     };
-    // Both files are closed by now: Windows replaces no open files, nor does it rename them.
+    // Both files are closed by now: Windows neither replaces nor renames open files.
     drop(old);
     temporary.rename(name)?;
     sys::sync_dir(dir);
     Ok(())
 }
 
-/// The file that is replaced.
+/// The file to replace.
 struct ReplacedFile {
     file: File,
     metadata: Metadata,
@@ -79,8 +79,8 @@ impl ReplacedFile {
         if let Some(what) = non_file_kind(&metadata) {
             return Err(PathError::NotAFile(what));
         }
-        // A directory's rights are enough to replace a file, but a file that cannot be written is
-        // meant to stay. A program that runs cannot be written either; replacing it is harmless.
+        // Permissions of the directory are enough to replace a file, but a file that is not writable is meant to stay.
+        // A running program is not writable either, but replacing it is harmless.
         let mut options = OpenOptions::new();
         options.write(true);
         sys::set_nonblocking(&mut options);
@@ -92,7 +92,7 @@ impl ReplacedFile {
     }
 }
 
-/// The name of a file that is removed again unless it is renamed.
+/// The name of a temporary file, which is removed unless it is renamed.
 struct TemporaryFile<'a> {
     dir: &'a Dir,
     name: OsString,
@@ -100,7 +100,7 @@ struct TemporaryFile<'a> {
 }
 
 impl<'a> TemporaryFile<'a> {
-    /// `set_private` is for content that replaces some which others may have no right to read.
+    /// Creates a temporary file. `private` is for content that replaces some which others may not be allowed to read.
     fn create(dir: &'a Dir, private: bool) -> io::Result<(File, Self)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -110,14 +110,14 @@ impl<'a> TemporaryFile<'a> {
         Self::create_with(dir, |name| dir.open_with(name, &options))
     }
 
-    /// Makes something of a new name.
+    /// Calls `make` with new names until it succeeds.
     fn create_with<T>(
         dir: &'a Dir,
         make: impl Fn(&OsStr) -> io::Result<T>,
     ) -> io::Result<(T, Self)> {
         let mut tries = 0;
         loop {
-            // Not for secrecy: only so that no two writers meet.
+            // Not for secrecy: only so that two writers do not choose the same name.
             let random = RandomState::new().hash_one(std::process::id());
             let name = OsString::from(format!(".acp-{random:016x}.tmp"));
             match make(&name) {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(dir.entries().unwrap().count(), 2);
         drop(temporary);
         assert_eq!(dir.entries().unwrap().count(), 1);
-        // The last step fails: a directory cannot be replaced by a file.
+        // The last step fails: a file cannot replace a directory.
         std::fs::create_dir(directory.path().join("d")).unwrap();
         let (_file, temporary) = TemporaryFile::create(&dir, true).unwrap();
         temporary.rename(OsStr::new("d")).unwrap_err();
@@ -178,7 +178,7 @@ mod tests {
         );
     }
 
-    /// Without files that have no name it goes the other way, with the same result.
+    /// Without unnamed files, the other way has the same result.
     #[test]
     #[cfg(target_os = "linux")]
     fn a_file_without_a_name_gets_one_or_leaves_nothing() {

@@ -1,9 +1,8 @@
-//! The directories of a session, as handles, and the way from a path to a place under one of them.
+//! A session's root directories, as handles, and the resolution of paths under them.
 //!
-//! A path as a peer gives it is only compared with the roots to find out which handle it is meant to
-//! go through. What the rest of it leads to is the operating system's decision, at the moment of
-//! opening: on Linux by `openat2` with `RESOLVE_BENEATH`. A symlink that is put in the way between a
-//! check and its use leads nowhere.
+//! A path from a peer is compared with the roots only to choose the handle it goes through. The operating system
+//! resolves the rest when the file is opened: on Linux with `openat2` and `RESOLVE_BENEATH`. A symlink that is put in
+//! the way between a check and its use leads nowhere.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -16,47 +15,47 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::sys;
 
-/// As many symlinks as Linux follows in one path.
+/// The same number of symlinks that Linux follows in one path.
 const MAX_LINKS: usize = 40;
 
-/// The longest path that is looked at, in bytes. No system takes a longer one, and a path of a peer's
-/// may be as long as a message: taken apart it would be many times as large.
+/// The maximum length of a path, in bytes. No system accepts a longer one, and a peer's path may be as long as a
+/// message: split into components, it would take many times that.
 const MAX_PATH: usize = 32 * 1024;
 
-/// How much of a path is repeated in an error, in bytes.
+/// How much of a path an error repeats, in bytes.
 const MAX_SHOWN: usize = 1024;
 
-/// The directories of a session, as handles that were opened when it started.
+/// A session's root directories, as handles that were opened when it started.
 ///
-/// They stay the same directories, whatever their names become. All access goes through the handles,
-/// and the operating system refuses to leave them: through `..`, through symlinks, and also if someone
-/// changes the directories at the same time. Symlinks that end under a root are followed. What is
-/// mounted under a root is under it, and so is every hard link there.
+/// They stay the same directories when their names change. All access goes through the handles, and the operating
+/// system refuses to leave them: through `..`, through symlinks, and also if someone changes the directories at the
+/// same time. Symlinks that end under a root are followed. What is mounted under a root counts as under it, and so does
+/// every hard link there.
 ///
-/// [`Files`](crate::Files) reads and writes text through them. This is for whoever needs more than that,
-/// as an agent that lists and searches. Everything here may block.
+/// [`Files`](crate::Files) uses them to read and write text. Use them directly for more than that, for example to list
+/// and search. All methods may block.
 ///
-/// Cloning is cheap, and the clones have the same handles.
+/// Cloning is cheap, and the clones share the handles.
 #[derive(Debug, Clone)]
 pub struct Roots(Arc<[PinnedRoot]>);
 
 #[derive(Debug)]
 struct PinnedRoot {
-    /// As it was given, absolute.
+    /// The path as it was given, absolute.
     given_path: PathBuf,
-    /// The same without symlinks. Agents find out their directory in either form.
+    /// The path without symlinks. Agents may use either form.
     real_path: PathBuf,
     dir: Dir,
 }
 
-/// A path from a root on.
+/// A path relative to a root.
 #[derive(Debug)]
 pub struct RootedPath<'a> {
     root: &'a PinnedRoot,
     path: PathBuf,
 }
 
-/// Why a path leads to no place, or to nothing that can be used.
+/// Why a path cannot be resolved or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
@@ -66,17 +65,17 @@ pub enum PathError {
     /// It leads out of the roots.
     #[error("outside the session's directories")]
     Outside,
-    /// What is there is something else than a regular file, namely this.
+    /// It is not a regular file, but what is named here.
     #[error("not a regular file ({0})")]
     NotAFile(&'static str),
-    /// The system fails or refuses.
+    /// The system fails or denies access.
     #[error("{0}")]
     Io(#[source] io::Error),
 }
 
 impl From<io::Error> for PathError {
     fn from(error: io::Error) -> Self {
-        // cap-std's own refusal has a kind and no number; the system's always have one.
+        // cap-std's own error has a kind but no number. The system's errors always have one.
         if error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none() {
             Self::Outside
         } else {
@@ -86,26 +85,26 @@ impl From<io::Error> for PathError {
 }
 
 impl<'a> RootedPath<'a> {
-    /// The root, as it was given.
+    /// Returns the root, as it was given.
     #[must_use]
     pub fn root(&self) -> &'a Path {
         &self.root.given_path
     }
 
-    /// The root's handle.
+    /// Returns the root's handle.
     #[must_use]
     pub fn dir(&self) -> &'a Dir {
         &self.root.dir
     }
 
-    /// The path from the root on; empty for the root itself.
+    /// Returns the path relative to the root. Empty for the root itself.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The name of the place from the file system's root on, beginning with the root's name without
-    /// symlinks. For comparing and showing; to open it by this name would be to trust names.
+    /// Returns the absolute path, starting with the root's path without symlinks. For comparing and showing only:
+    /// opening the file by this path would bypass the handle.
     #[must_use]
     pub fn name(&self) -> PathBuf {
         if self.path.as_os_str().is_empty() {
@@ -115,7 +114,7 @@ impl<'a> RootedPath<'a> {
         }
     }
 
-    /// The path as the system takes it.
+    /// Returns the path in the form that the system accepts.
     fn path_or_dot(&self) -> &Path {
         if self.path.as_os_str().is_empty() {
             Path::new(".")
@@ -126,10 +125,10 @@ impl<'a> RootedPath<'a> {
 }
 
 impl Roots {
-    /// Opens the roots. From now on they are these directories, whatever their names become.
+    /// Opens the roots. From now on they stay these directories, even if their names change.
     ///
     /// # Errors
-    /// A root is not an absolute path, or is no directory that can be opened; the error names it.
+    /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
     pub fn open(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
         let open = |given: PathBuf| {
             let named =
@@ -155,16 +154,16 @@ impl Roots {
             .map(Self)
     }
 
-    /// The roots as they were given.
+    /// Returns the roots as they were given.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|root| &*root.given_path)
     }
 
-    /// Opens the regular file at the absolute path for reading. Nothing is waited for, as for the other
-    /// end of a fifo, and no device is opened.
+    /// Opens the regular file at an absolute path for reading. Does not wait for the other end of a FIFO, and opens no
+    /// devices.
     ///
     /// # Errors
-    /// It is none, is not there, is not under a root, or the system refuses.
+    /// The path is not a regular file, does not exist, is not under a root, or the system denies access.
     pub fn open_file(&self, path: &Path) -> Result<File, PathError> {
         let place = self.lexical_path(path)?;
         if has_trailing_separator(path) {
@@ -180,10 +179,10 @@ impl Roots {
         }
     }
 
-    /// Opens the directory at the absolute path.
+    /// Opens the directory at an absolute path.
     ///
     /// # Errors
-    /// It is none, is not there, is not under a root, or the system refuses.
+    /// The path is not a directory, does not exist, is not under a root, or the system denies access.
     pub fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
         let place = self.lexical_path(path)?;
         match place
@@ -199,7 +198,7 @@ impl Roots {
         }
     }
 
-    /// What a refusal means, for people.
+    /// Explains an error to the user.
     #[must_use]
     pub fn explain(&self, path: &Path, refusal: &PathError) -> String {
         let path = display_path(path);
@@ -215,7 +214,7 @@ impl Roots {
         }
     }
 
-    /// The root that the path goes through, the innermost if there are several, and the rest of it.
+    /// Returns the root that the path goes through, the innermost if there are several, and the rest of the path.
     fn find_root(&self, path: &Path) -> Result<(&PinnedRoot, PathBuf), PathError> {
         if !path.is_absolute() {
             return Err(PathError::NotAbsolute);
@@ -235,24 +234,23 @@ impl Roots {
             .ok_or(PathError::Outside)
     }
 
-    /// The place that the path names as it stands, for the system to follow. The innermost root counts.
+    /// Returns the path as it is given, relative to the innermost root, for the system to resolve.
     ///
     /// # Errors
-    /// The path is relative, or begins with no root's name.
+    /// The path is relative, or is not under the name of a root.
     pub fn lexical_path(&self, path: &Path) -> Result<RootedPath<'_>, PathError> {
         let (root, path) = self.find_root(path)?;
         Ok(RootedPath { root, path })
     }
 
-    /// The place that the path leads to, with every symlink followed, the last one too, even if
-    /// nothing is there yet. In contrast to the system, this also follows symlinks that are absolute
-    /// or lead from root to root, as long as they end under a root.
+    /// Resolves a path with every symlink followed, including the last one, even if the file does not exist yet. Unlike
+    /// the system, this also follows symlinks that are absolute or lead from root to root, as long as they end under a
+    /// root.
     ///
-    /// The answer may be stale at once. It is safe all the same, because the place is used through
-    /// its root's handle.
+    /// The result may be outdated at once. It is safe anyway, because it is used through its root's handle.
     ///
     /// # Errors
-    /// The path is relative, leads out of the roots, or the system refuses to look.
+    /// The path is relative, leads out of the roots, or the system denies access.
     pub fn resolve(&self, path: &Path) -> Result<RootedPath<'_>, PathError> {
         let (mut root, rest) = self.find_root(path)?;
         let mut ahead = VecDeque::new();
@@ -264,7 +262,7 @@ impl Roots {
                 if done.pop() {
                     continue;
                 }
-                // Above the root, which has no symlinks in its real path, a step up is one less name.
+                // Above the root, whose real path has no symlinks, `..` removes one name.
                 let mut above = root.real_path.clone();
                 above.pop();
                 while ahead.front().is_some_and(|name| name == "..") {
@@ -305,14 +303,14 @@ impl Roots {
     }
 }
 
-/// Puts the names of a relative path before those that are still ahead.
+/// Puts the components of a relative path before those that remain.
 fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), PathError> {
     for component in path.components().rev() {
         match component {
             Component::Normal(name) => ahead.push_front(name.to_owned()),
             Component::ParentDir => ahead.push_front("..".into()),
             Component::CurDir => {}
-            // Relative to a drive, which is not ours.
+            // Relative to a drive, which is not one of the roots.
             Component::RootDir | Component::Prefix(_) => return Err(PathError::Outside),
         }
     }
@@ -322,11 +320,11 @@ fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<
 /// Opens the regular file at a path under a directory for reading, as [`Roots::open_file`] does.
 ///
 /// # Errors
-/// It is none, is not there, is not under the directory, or the system refuses.
+/// The path is not a regular file, does not exist, is not under the directory, or the system denies access.
 pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     let path = path.as_ref();
-    // Looking first, because opening a device can do something already; and once more at what was
-    // opened, because that may be another thing by then.
+    // Checked before opening, because opening a device can have effects, and again after, because the path may lead to
+    // another file by then.
     let check = |metadata: &Metadata| {
         non_file_kind(metadata).map_or(Ok(()), |what| Err(PathError::NotAFile(what)))
     };
@@ -339,7 +337,7 @@ pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     Ok(file)
 }
 
-/// What a thing that is no regular file is called.
+/// Returns what a file that is not a regular one is called.
 pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_file() {
         None
@@ -350,7 +348,7 @@ pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Whether a path says that a directory is meant. The standard library's paths forget most of that.
+/// Returns `true` if a path's end says that it means a directory. The standard library's paths drop most of that.
 pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     let last = path
@@ -359,7 +357,7 @@ pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     matches!(last, Some(b"" | b"." | b".."))
 }
 
-/// A path for people, cut if it is too long for them.
+/// Returns a path for the user, truncated if it is too long.
 pub(crate) fn display_path(path: &Path) -> String {
     let mut shown = path.to_string_lossy().into_owned();
     if shown.len() > MAX_SHOWN {

@@ -1,4 +1,4 @@
-//! Confining what is started: it reads everything and writes in a few places only.
+//! Sandboxes: what runs in one can read everything and write in a few places only.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,25 +12,23 @@ use crate::undo::{UndoGuard, UndoWatch};
 
 /// A sandbox for agents and commands, by Linux's Landlock.
 ///
-/// What runs in it, with all that it starts, may read and execute everything that its user may, and write
-/// only
+/// What runs in it, and everything that it starts, may read and execute everything that its user may. It may write only
 ///
 /// - under the directories that are given here,
-/// - in a temporary directory of its own, to which `TMPDIR`, `TMP` and `TEMP` are set. It goes with the last
+/// - in a temporary directory of its own, to which `TMPDIR`, `TMP` and `TEMP` are set. It is removed with the last
 ///   clone of this and the last process in it,
-/// - to the devices `/dev/null`, `/dev/zero`, `/dev/full`, `/dev/random`, `/dev/urandom`, `/dev/tty`,
-///   `/dev/ptmx` and `/dev/pts`. Not to `/dev/shm`, where other programs of the same user keep what they
-///   share; what needs it can be given it.
+/// - to the devices `/dev/null`, `/dev/zero`, `/dev/full`, `/dev/random`, `/dev/urandom`, `/dev/tty`, `/dev/ptmx` and
+///   `/dev/pts`. Not to `/dev/shm`, where other programs of the same user store what they share. A program that needs
+///   it can be given access.
 ///
-/// Where the kernel can, it sends signals only to others in the same sandbox, connects to no abstract
-/// sockets that are outside, and does nothing special with other devices. It gains no rights by executing a
-/// program, so that `sudo` is of no use, and mounts nothing.
+/// If the kernel supports it, what runs there sends signals only to processes in the same sandbox, connects to no
+/// abstract sockets outside, and makes no device-specific `ioctl` calls on other devices. It gains no privileges by
+/// executing a program, so `sudo` does not work, and mounts nothing.
 ///
-/// With [`SandboxRules::without_tcp`] it opens no TCP connections and waits for none.
+/// With [`SandboxRules::without_tcp`] it neither opens nor accepts TCP connections.
 ///
-/// What Landlock does not stop: the network otherwise (UDP, and with it DNS; MPTCP; SCTP), sockets that have a
-/// path (that of Docker's, for one), reading secrets, and changing the mode, the owner, the times or the
-/// extended attributes of files outside.
+/// Landlock does not stop the rest of the network (UDP, and with it DNS; MPTCP; SCTP), sockets with a path (for example
+/// Docker's), reading secrets, and changing the mode, the owner, the times or the extended attributes of files outside.
 ///
 /// Clones are the same sandbox.
 #[derive(Debug, Clone)]
@@ -40,11 +38,11 @@ pub struct Sandbox(Arc<SandboxInner>);
 struct SandboxInner {
     confined: ConfinementThread,
     temporary: TempDir,
-    /// Who watches what other programs obey in the directories that are worked in.
+    /// Guards the files in the roots that other programs run or trust.
     guard: Option<Arc<UndoGuard>>,
 }
 
-/// They are the same if one is a clone of the other.
+/// Two sandboxes are equal if one is a clone of the other.
 impl PartialEq for Sandbox {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -53,7 +51,7 @@ impl PartialEq for Sandbox {
 
 impl Eq for Sandbox {}
 
-/// What a sandbox forbids, and what it leaves open.
+/// What a sandbox denies, and what it allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     writable: Vec<PathBuf>,
@@ -64,54 +62,54 @@ pub struct SandboxRules {
 }
 
 impl SandboxRules {
-    /// Nothing may be written but what every sandbox allows; the network is open.
+    /// Allows writing only to what every sandbox allows, and the network.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also lets these be written: directories or files that are there now.
+    /// Also allows writing to these directories or files, which must exist.
     #[must_use]
     pub fn writable(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.writable.extend(paths);
         self
     }
 
-    /// Keeps the directories of [`for_roots`](Self::for_roots) from being written.
+    /// Makes the directories of [`for_roots`](Self::for_roots) read-only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
         self
     }
 
-    /// Refuses TCP, except connections to these ports, whichever machine they are on: Landlock does not know
-    /// addresses. Needs Linux 6.7.
+    /// Denies TCP, except connections to these ports on any machine, because Landlock does not check addresses. Needs
+    /// Linux 6.7.
     #[must_use]
     pub fn without_tcp(mut self, reachable: impl IntoIterator<Item = u16>) -> Self {
         self.tcp = Some(reachable.into_iter().collect());
         self
     }
 
-    /// Opens the network again.
+    /// Allows the network again.
     #[must_use]
     pub fn with_network(mut self) -> Self {
         self.tcp = None;
         self
     }
 
-    /// Where that is kept which is undone; see [`for_roots`](Self::for_roots). Without it that stays where it was,
-    /// under another name.
+    /// Sets where undone changes are stored; see [`for_roots`](Self::for_roots). By default they stay in their
+    /// directory, under another name.
     #[must_use]
     pub fn undone_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.undone_directory = Some(directory.into());
         self
     }
 
-    /// The same for someone who works in these directories: they may be written, unless that was ruled out.
+    /// Returns these rules for work in these directories: they may be written, unless the rules are read-only.
     ///
-    /// What other programs obey in them ([`OBEYED`](crate::trusted_files::OBEYED); of `.git` the hooks and settings) is put
-    /// back when a command has ended that has changed it, or an agent, and its output says so. That goes for all
-    /// changes meanwhile, whoever made them. What is [`writable`](Self::writable) is left alone.
+    /// When a command or an agent has ended, its changes to files that other programs run ([`OBEYED`](crate::OBEYED);
+    /// in `.git`, the hooks and settings) are undone, and its output reports that. This covers all changes during that
+    /// time, whoever made them. Paths that are [`writable`](Self::writable) are not undone.
     #[must_use]
     pub fn for_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut rules = self.clone();
@@ -122,35 +120,35 @@ impl SandboxRules {
     }
 }
 
-/// Why there can be no sandbox. Then nothing is run: there is no falling back to a run without.
+/// Why a sandbox cannot be created. Then nothing runs: there is no fallback to running without one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The system cannot do it.
+    /// The system does not support it.
     #[error("sandbox not available: {why}")]
     NotSupported {
-        /// What it lacks.
+        /// What the system lacks.
         why: String,
     },
-    /// What is to be writable cannot be opened.
+    /// A path that should be writable cannot be opened.
     #[error("cannot make {} writable: {source}", path.display())]
     Path {
         /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system could do it, and failed.
+    /// The system supports it, but failed.
     #[error("cannot set up the sandbox: {source}")]
     System {
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl Sandbox {
-    /// A sandbox in which `writable`, directories or files that are there now, may be written. They are
-    /// pinned: what is renamed or replaced later does not move them.
+    /// Creates a sandbox in which `writable`, existing directories or files, may be written. They are pinned: renaming
+    /// or replacing them later does not move them.
     ///
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
@@ -158,10 +156,10 @@ impl Sandbox {
         Self::with(SandboxRules::new().writable(writable))
     }
 
-    /// A sandbox with these rules.
+    /// Creates a sandbox with these rules.
     ///
     /// # Errors
-    /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled, and 6.7 to refuse TCP.
+    /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled, and 6.7 to deny TCP.
     pub fn with(rules: SandboxRules) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let temporary = tempfile::Builder::new()
@@ -180,13 +178,13 @@ impl Sandbox {
         })))
     }
 
-    /// The temporary directory of what runs in it.
+    /// Returns the temporary directory of what runs in the sandbox.
     #[must_use]
     pub fn temporary_directory(&self) -> &Path {
         self.0.temporary.path()
     }
 
-    /// Says that a change to this file, which has just been made, was allowed: it is not undone. Reads files.
+    /// Marks a change to this file, which has just been made, as allowed, so that it is not undone. Reads files.
     pub fn accept(&self, file: &Path) {
         if let Some(guard) = &self.0.guard {
             let real = std::fs::canonicalize(file);
@@ -194,19 +192,18 @@ impl Sandbox {
         }
     }
 
-    /// Watches what other programs obey, if there is anything to be watched. Reads files.
+    /// Watches files that other programs run, if there are any to watch. Reads files.
     pub(crate) fn watch(&self) -> Option<UndoWatch> {
         self.0.guard.as_ref().map(UndoGuard::watch)
     }
 
-    /// Tells a command that will be started in it where its temporary directory is.
+    /// Sets the temporary directory of a command that will be started in the sandbox.
     pub(crate) fn prepare(&self, command: &mut Command) {
         let temporary = self.temporary_directory();
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));
     }
 
-    /// Does something on the thread that is confined, and waits for it. What is started there is confined,
-    /// too.
+    /// Runs a function on the confined thread and waits for it. What it starts is confined, too.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

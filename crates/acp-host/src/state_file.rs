@@ -1,4 +1,4 @@
-//! Small files that are kept for a user from run to run.
+//! Small files that are stored for a user between runs.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A small JSON file in which something is kept for a user, and which several processes read and change.
+/// A small JSON file that is stored for a user, and that several processes read and change.
 ///
-/// It is its owner's alone, and the directory it is in, if this makes it, too. Whoever changes it holds the lock of a
-/// file beside it, reads what is there, and puts a new file in its place: two processes at once lose nothing, and
-/// whoever reads sees all of the old or all of the new.
+/// Only its owner can access it, and its directory if this creates it. A change holds the lock of a file beside it,
+/// reads the current content, and puts a new file in its place: two processes at once lose nothing, and readers see all
+/// of the old content or all of the new.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     file: PathBuf,
@@ -19,7 +19,7 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// The file, of at most `limit` bytes. Nothing is created before there is something to keep.
+    /// Creates a handle to a file of at most `limit` bytes. The file is not created until there is something to store.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, limit: u64) -> Self {
         Self {
@@ -28,16 +28,16 @@ impl StateFile {
         }
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// What is kept; `None` if nothing was ever.
+    /// Reads the content. `None` if the file does not exist.
     ///
     /// # Errors
-    /// It is there and cannot be read, or is not what was written.
+    /// The file exists but cannot be read, or its content is invalid.
     pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, StateFileError> {
         let file = match File::open(&self.file) {
             Ok(file) => file,
@@ -54,10 +54,10 @@ impl StateFile {
         Ok(Some(kept))
     }
 
-    /// Reads, changes, and writes, while nobody else does. If `change` fails, all stays as it was.
+    /// Reads, changes and writes the file under a lock. If `change` fails, the file stays as it was.
     ///
     /// # Errors
-    /// That of `change`; what is there cannot be read, or the new cannot be written or is too large.
+    /// The error of `change`; the content cannot be read; or the new content cannot be written or is too large.
     pub fn change<T, R, E>(
         &self,
         change: impl FnOnce(Option<T>) -> Result<(T, R), E>,
@@ -82,7 +82,7 @@ impl StateFile {
         let lock = options
             .open(self.file.with_extension("lock"))
             .map_err(failed)?;
-        // Held for a moment by whoever has it; let go of when this returns, or ends.
+        // Everyone holds it only briefly. It is released when this returns or the process exits.
         lock.lock().map_err(failed)?;
         let (kept, result) = change(self.read()?)?;
         let text = serde_json::to_vec_pretty(&kept).map_err(|e| failed(e.into()))?;
@@ -92,7 +92,7 @@ impl StateFile {
                 limit: self.limit,
             }));
         }
-        // Beside it, readable by its owner only, and gone if this fails.
+        // In the same directory, readable by its owner only, and removed if this fails.
         let mut new = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
         new.write_all(&text).map_err(failed)?;
         new.as_file().sync_all().map_err(failed)?;
@@ -115,32 +115,32 @@ impl StateFile {
     }
 }
 
-/// Why what is kept cannot be read or written.
+/// Why a state file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateFileError {
-    /// The system says no.
+    /// The system reports an error.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not what was written.
+    /// The content is invalid.
     #[error("{}: {what}; delete the file to reset it", file.display())]
     Broken {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// What is wrong.
         what: String,
     },
-    /// No more fits into it.
+    /// The content would exceed the limit.
     #[error("{}: file full (limit: {limit} bytes)", file.display())]
     Full {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// How much would fit, in bytes.
+        /// The limit, in bytes.
         limit: u64,
     },
 }

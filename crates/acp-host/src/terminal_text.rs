@@ -1,17 +1,17 @@
-//! Text of an agent's or a command's, made fit to be shown.
+//! Cleans the text of agents and commands for the terminal.
 //!
-//! Whatever comes from another program may hold what commands a terminal: a title to set, a screen to erase, keys
-//! to be typed back. None of it passes. What is left are printable characters, tabs and line feeds.
+//! Text from another program may contain terminal commands: to set a title, erase the screen, or send keys back. All of
+//! them are removed. Printable characters, tabs and line feeds remain.
 //!
-//! This is for what an agent says and prints. What a person decides about is shown by [`literal`](mod@crate::literal),
-//! which leaves nothing out.
+//! This is for what an agent says and prints. What the user decides about is shown by [`literal`](mod@crate::literal),
+//! which omits nothing.
 
 use std::borrow::Cow;
 
 use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
-/// Cleans a text that comes in pieces. It keeps its place between them, so that a sequence that is split over two
-/// is taken out as well.
+/// A cleaner for text that arrives in pieces. It keeps its state between them, so a sequence that is split over two
+/// pieces is removed as well.
 #[derive(Default)]
 pub struct TextCleaner {
     parser: Parser<DefaultCharAccumulator>,
@@ -19,9 +19,8 @@ pub struct TextCleaner {
 }
 
 impl TextCleaner {
-    /// The next piece without what would command the terminal rather than be shown on it: control characters,
-    /// escape sequences, and the marks that change the direction of text. A carriage return that begins a line anew
-    /// begins a new line.
+    /// Returns the next piece without anything that controls the terminal: control characters, escape sequences, and
+    /// the marks that change the direction of text. A carriage return that restarts a line starts a new line.
     #[must_use]
     pub fn clean_piece(&mut self, piece: &str) -> String {
         for byte in piece.bytes() {
@@ -34,13 +33,13 @@ impl TextCleaner {
 #[derive(Debug, Default)]
 struct CleanedText {
     text: String,
-    /// A carriage return that a line feed may follow.
+    /// Whether a carriage return was read that a line feed may follow.
     pending_return: bool,
 }
 
 impl CleanedText {
-    /// A carriage return alone begins the line anew, as progress bars do; what is shown only grows, so
-    /// each state is a line of its own.
+    /// A carriage return alone restarts the line, as progress bars do. Since output is only appended, each state
+    /// becomes a line of its own.
     fn apply_pending_return(&mut self) {
         if std::mem::take(&mut self.pending_return)
             && !self.text.is_empty()
@@ -77,35 +76,35 @@ impl Perform for CleanedText {
     }
 }
 
-/// A text that stands alone, cleaned as [`TextCleaner::clean_piece`] says.
+/// Cleans a complete text as in [`TextCleaner::clean_piece`].
 #[must_use]
 pub fn clean_text(text: &str) -> String {
     TextCleaner::default().clean_piece(text)
 }
 
-/// A text that stands alone on one line: line feeds and tabs are spaces.
+/// Cleans a complete text and puts it on one line: line feeds and tabs become spaces.
 #[must_use]
 pub fn clean_line(text: &str) -> String {
     clean_text(text).replace(['\n', '\t'], " ")
 }
 
-/// How much of a single value is shown outside of questions, in characters: of a title, a name, a command that runs.
+/// How much of a single value (a title, a name, a running command) is shown outside of questions, in characters.
 pub const VALUE: usize = 300;
 
-/// How much of a message about a fault is shown, in characters.
+/// How much of an error message is shown, in characters.
 pub const MESSAGE: usize = 4_000;
 
-/// A value such as a title, [on one line](line()), cut in the middle where it is longer than [`VALUE`].
+/// Cleans a value such as a title, [on one line](clean_line), truncated in the middle if it is longer than [`VALUE`].
 #[must_use]
 pub fn clean_value(text: &str) -> String {
     cut_middle(&clean_line(text), VALUE).into_owned()
 }
 
-/// A text without its middle, if it has more than `most` characters; it says how many are left out. It is for what is
-/// told, never for what a person decides about.
+/// Truncates a text in the middle if it has more than `most` characters, and says how many are omitted. For information
+/// only, never for what the user decides about.
 #[must_use]
 pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
-    // A character has one byte at least.
+    // A character has at least one byte.
     let all = match text.len() > most {
         true => text.chars().count(),
         false => 0,

@@ -1,21 +1,21 @@
-//! What editors keep of a file when its text changes: how its lines end, and a byte order mark.
+//! The form of a text that editors keep when it changes: its line ends and its byte order mark.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// How much of a file is looked at, in bytes. The lines of a longer one may end in any way.
+/// How much of a file is examined, in bytes. The line ends of a longer file are left as they are written.
 const LOOKED_AT: usize = 64 * 1024 * 1024;
 
-/// How much is read in one piece, in bytes.
+/// The size of a piece, in bytes.
 const PIECE: usize = 64 * 1024;
 
 const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
-/// How the lines of a text end, and whether it begins with a byte order mark.
+/// The line ends of a text, and whether it starts with a byte order mark.
 ///
-/// Models write `\n`, whatever is in the file, and leave the mark out that they have not been shown. A
-/// file whose lines all end with `\r\n` is to stay one, and the same goes for the mark; what is mixed
-/// already, and what a new text says by itself with a `\r` of its own, is left as it is.
+/// Models write `\n`, whatever the file contains, and omit a mark that they were not shown. So a file whose lines all
+/// end with `\r\n` keeps those line ends, and a file with a mark keeps the mark. Mixed line ends, and a new text with a
+/// `\r` of its own, are left as they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextForm {
     has_bom: bool,
@@ -23,13 +23,13 @@ pub struct TextForm {
 }
 
 impl TextForm {
-    /// The form of a text.
+    /// Returns the form of a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         Self::read(text.as_bytes()).unwrap_or_default()
     }
 
-    /// The form of what is in a file.
+    /// Returns the form of a file's content.
     pub(crate) fn read(mut file: impl Read) -> io::Result<Self> {
         let mut form = Self::default();
         let mut buffer = vec![0; PIECE];
@@ -67,7 +67,7 @@ impl TextForm {
         Ok(form)
     }
 
-    /// The text with line ends and a byte order mark like this. An empty one stays empty.
+    /// Returns the text in this form: with these line ends, and with the byte order mark. An empty text stays empty.
     #[must_use]
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let lines = self.apply_line_ends(text);
@@ -77,7 +77,7 @@ impl TextForm {
         lines
     }
 
-    /// The text, a part of a longer one, with line ends like this.
+    /// Returns a part of a longer text with these line ends.
     #[must_use]
     pub fn apply_line_ends<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.uses_crlf && !text.contains('\r') && text.contains('\n') {
@@ -97,13 +97,13 @@ mod tests {
         for (old, new, expected) in [
             ("a\r\nb\r\n", "1\n2\n", "1\r\n2\r\n"),
             ("a\r\nb", "1\n2", "1\r\n2"),
-            // Mixed, or none at all.
+            // Mixed line ends, or none at all.
             ("a\r\nb\n", "1\n2\n", "1\n2\n"),
             ("\na\r\n", "1\n", "1\n"),
             ("a\nb\n", "1\r\n", "1\r\n"),
             ("a", "1\n", "1\n"),
             ("", "1\n", "1\n"),
-            // The new text knows.
+            // The new text decides.
             ("a\r\n", "1\r\n2\n", "1\r\n2\n"),
             ("a\r\n", "1\r2\n", "1\r2\n"),
             ("a\r\n", "1", "1"),
@@ -122,7 +122,7 @@ mod tests {
         );
     }
 
-    /// Gives one byte at a time.
+    /// A reader that returns one byte at a time.
     struct OneByteReader<'a>(&'a [u8]);
 
     impl Read for OneByteReader<'_> {

@@ -1,10 +1,10 @@
-//! Files that other programs carry out or obey without asking anyone.
+//! Files that other programs run or trust without asking anyone.
 //!
 //! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: at the next `git status`, when an
-//! editor opens the project, when another agent starts in it. So whoever may change such a file may run what they
-//! like, outside of any sandbox. What a project builds and tests itself with (`Makefile`, `package.json`, sources) is
-//! not among them: people run that themselves, and changing it is the work that agents are given. Nor is what runs
-//! elsewhere (`.github/workflows`).
+//! editor opens the project, when another agent starts in it. So whoever may change such a file may run anything,
+//! outside of any sandbox. What a project uses to build and test itself (`Makefile`, `package.json`, sources) is not
+//! included: users run that themselves, and changing it is the agents' work. Nor is what runs elsewhere
+//! (`.github/workflows`).
 //!
 //! No such list is ever complete.
 
@@ -13,13 +13,13 @@ use std::path::{Component, Path};
 
 use crate::roots::Roots;
 
-/// The longest path that is looked at, in bytes.
+/// The longest path that is examined, in bytes.
 const LONGEST: usize = 4096;
 
-/// The files and directories, each with all that is below it.
+/// Files and directories that other programs run or trust. A directory includes everything in it.
 ///
-/// Each is one name, or several with `/` between them, and is meant anywhere in a project. A `*` at the beginning
-/// or the end of a name stands for any text. Upper and lower case are the same, as on many file systems.
+/// Each entry is one name, or several separated by `/`, and matches anywhere in a project. A `*` at the start or the
+/// end of a name matches any text. Case is ignored, as on many file systems.
 pub const OBEYED: &[&str] = &[
     // Version control: hooks, and settings that name programs (`core.fsmonitor`).
     ".git",
@@ -31,7 +31,7 @@ pub const OBEYED: &[&str] = &[
     ".hg",
     ".jj",
     ".svn",
-    // What their hooks run.
+    // What hooks run.
     ".husky",
     ".huskyrc*",
     ".lefthook*",
@@ -39,7 +39,7 @@ pub const OBEYED: &[&str] = &[
     "lefthook-local.*",
     ".lintstagedrc*",
     ".pre-commit-config.yaml",
-    // Editors: tasks, language servers and interpreters that are started when a project is opened.
+    // Editors: tasks, language servers and interpreters that start when a project is opened.
     ".devcontainer",
     ".devcontainer.json",
     ".exrc",
@@ -94,7 +94,7 @@ pub const OBEYED: &[&str] = &[
     ".trae",
     ".vibe",
     ".windsurf",
-    // Environments and versions of tools that a shell takes on when it enters a directory.
+    // Environments and tool versions that a shell loads when it enters a directory.
     ".config/mise*",
     ".envrc",
     ".mise",
@@ -104,7 +104,7 @@ pub const OBEYED: &[&str] = &[
     "mise.toml",
     ".rtx.toml",
     ".tool-versions",
-    // Tools: which compiler, shell, registry or program of one's own they use, whatever they are asked to do.
+    // Tools: settings that choose a compiler, shell, registry or custom program, whatever the tool is used for.
     ".bazeliskrc",
     ".bazelrc",
     ".cargo/config",
@@ -118,7 +118,7 @@ pub const OBEYED: &[&str] = &[
     ".yarnrc.yml",
     "rust-toolchain",
     "rust-toolchain.toml",
-    // Interpreters and debuggers that run a file of the directory that they are started in.
+    // Interpreters and debuggers that run a file of the directory in which they start.
     ".erlang",
     ".gdbinit",
     ".ghci",
@@ -150,8 +150,8 @@ pub const OBEYED: &[&str] = &[
     ".zshrc",
 ];
 
-/// Instructions that agents follow, written as in [`OBEYED`]. Nothing runs by them alone, and to write them is work that
-/// agents are given; so a person is asked about a change, and what a command in a sandbox changes of them stays.
+/// Instructions that agents follow, written as in [`OBEYED`]. They run nothing by themselves, and writing them is
+/// normal work for agents. So the user is asked about a change, and a change by a command in a sandbox is not undone.
 pub const INSTRUCTIONS: &[&str] = &[
     ".augment-guidelines",
     ".cursorrules",
@@ -169,15 +169,15 @@ pub const INSTRUCTIONS: &[&str] = &[
     "QWEN.md",
 ];
 
-/// Whether other programs carry out or obey what is at the path, which is relative to the project's directory.
+/// Returns `true` if other programs run or trust the file at this path, which is relative to the project's directory.
 ///
-/// It is judged by its names alone: symlinks must have been followed. See also [`is_in_bare_repository`].
+/// Only the names are checked, so symlinks must have been followed. See also [`is_in_bare_repository`].
 #[must_use]
 pub fn is_trusted_by_programs(path: &Path) -> bool {
     is_listed(path, OBEYED) || is_listed(path, INSTRUCTIONS)
 }
 
-/// The same, without what only agents follow.
+/// Returns `true` if programs other than agents run or trust the file.
 pub(crate) fn is_executed_by_programs(path: &Path) -> bool {
     is_listed(path, OBEYED)
 }
@@ -190,10 +190,10 @@ fn is_listed(path: &Path, list: &[&str]) -> bool {
     })
 }
 
-/// Whether the path is in a bare git repository, or would be if there were something at it: git obeys the `config` of
-/// each directory that looks like one, whatever it is called.
+/// Returns `true` if the path is in a bare git repository, or would be if something existed at it: git trusts the
+/// `config` of each directory that looks like one, whatever its name.
 ///
-/// The path is relative to the project's directory, of which `exists` says whether there is anything at another one.
+/// The path is relative to the project's directory. `exists` returns whether another path in it exists.
 pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> bool {
     path.ancestors().skip(1).any(|directory| {
         let below = path.strip_prefix(directory).unwrap_or(path);
@@ -203,16 +203,16 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
                 first.is_some_and(|first| is_name(&normalize_name(first.as_os_str()), name));
             is_written || exists(&directory.join(name))
         };
-        // With `commondir` the other two are elsewhere.
+        // With `commondir`, the other two are elsewhere.
         has("HEAD") && (has("commondir") || has("objects") && has("refs"))
     })
 }
 
-/// Whether the absolute path is of an ordinary file of the project: under one of the roots, and none that other
-/// programs obey, neither by the names that were given nor where they lead.
+/// Returns `true` if the absolute path is an ordinary file of the project: under one of the roots, and not run or
+/// trusted by other programs, neither by its given names nor by where they lead.
 #[must_use]
 pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
-    // No system has a file of such a name, and each of its directories would be looked at.
+    // No system has a file with such a name, and each of its directories would be examined.
     if path.as_os_str().len() > LONGEST {
         return false;
     }
@@ -240,7 +240,7 @@ fn component_names(path: &Path) -> Vec<String> {
     names
 }
 
-/// A name as Windows takes it: no stream, and no dots and spaces at its end.
+/// Returns a name as Windows reads it: without a stream, and without dots and spaces at its end.
 fn normalize_name(name: &OsStr) -> String {
     let name = name.to_string_lossy();
     let file = name.split(':').next().unwrap_or_default();
@@ -322,7 +322,7 @@ mod tests {
         std::fs::create_dir_all(root.join("a/b/objects")).unwrap();
         std::fs::create_dir_all(root.join("a/b/refs")).unwrap();
         assert!(!is_in("a/b/config"));
-        // The last part of it.
+        // The missing part of a repository.
         assert!(is_in("a/b/HEAD"));
         assert!(is_in("a/b/head"));
         std::fs::write(root.join("a/b/HEAD"), "ref: refs/heads/main\n").unwrap();

@@ -1,11 +1,11 @@
-//! Undoing what a command in a sandbox changes of the files that other programs obey.
+//! Undoes what a command in a sandbox changes in files that other programs run or trust.
 //!
-//! Landlock opens directories with all that is below them: there is no way to open a project and not its `.git/hooks`.
-//! So what is there is recorded before a command starts, and put back when it has ended. What was there instead is
-//! kept, and the person and the agent are told.
+//! Landlock allows a directory together with everything below it: it cannot allow a project except its `.git/hooks`. So
+//! these files are recorded before a command starts, and restored when it has ended. What they are replaced with is
+//! stored, and the user and the agent are told.
 //!
-//! Everything goes through a handle of the root. What runs there can put symlinks anywhere, and must not have us write
-//! outside by them.
+//! Everything goes through a handle of the root. What runs there can create symlinks anywhere, which must not make this
+//! program write outside.
 
 mod directory_role;
 mod report;
@@ -26,19 +26,21 @@ use self::report::UndoReport;
 use self::undone_files::{UndoneFiles, link};
 use crate::trusted_files::OBEYED;
 
-/// How many entries are looked at, and for how long. What comes after that is not protected, and that is said.
+/// The limits for the number of entries that are examined, and for the time. What exceeds them is not protected, and
+/// the report says so.
 const ENTRIES: usize = 300_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much is recorded of a file, and of all of them, in bytes. A change of what is larger is told and stays.
+/// The maximum recorded size of a file, and of all files, in bytes. A change of a larger file is reported but not
+/// undone.
 const FILE: u64 = 8 * 1024 * 1024;
 const ALL: u64 = 64 * 1024 * 1024;
 
-/// Watches the files that other programs obey in some directories.
+/// Guards the files in some directories that other programs run or trust.
 #[derive(Debug)]
 pub(crate) struct UndoGuard {
     roots: Vec<GuardedRoot>,
-    /// Where that is kept which was undone; beside where it was if there is no such place.
+    /// Where undone changes are stored. `None` means in their own directory.
     undone_directory: Option<PathBuf>,
     state: Mutex<GuardState>,
 }
@@ -47,35 +49,35 @@ pub(crate) struct UndoGuard {
 struct GuardedRoot {
     path: PathBuf,
     dir: Dir,
-    /// What may be changed in it all the same.
+    /// Paths in it that may be changed all the same.
     writable: Vec<PathBuf>,
-    /// How many entries are looked at.
+    /// The maximum number of entries that are examined.
     max_entries: usize,
 }
 
 #[derive(Debug, Default)]
 struct GuardState {
-    /// How many watch.
+    /// The number of watches.
     watch_count: usize,
-    /// What there was when the first of them began, for each root.
+    /// The state when the first watch started, for each root.
     before_watch: Vec<RootSnapshot>,
-    /// What there was when the last of them had ended.
+    /// The state when the last watch had ended.
     after_watch: Vec<BTreeMap<PathBuf, FileStamp>>,
-    /// What was changed between the two, when nobody watched, and is still to be told.
+    /// What was changed between the two, without a watch, and still has to be reported.
     changed_between: Vec<PathBuf>,
 }
 
-/// What there is of such files in a root.
+/// The recorded files in a root.
 #[derive(Debug, Default)]
 struct RootSnapshot {
     entries: BTreeMap<PathBuf, SnapshotEntry>,
-    /// Not everything was looked at.
+    /// Whether not everything was examined.
     is_cut: bool,
-    /// When that began, in seconds since 1970.
+    /// When recording started, in seconds since 1970.
     started_at: i64,
 }
 
-/// One of them as it was.
+/// A recorded file or directory.
 #[derive(Debug)]
 struct SnapshotEntry {
     kind: SnapshotKind,
@@ -86,26 +88,26 @@ struct SnapshotEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SnapshotKind {
     Directory,
-    /// With what is in it, unless that is too much.
+    /// With its content, unless that is too large.
     File(Option<Vec<u8>>),
     Link(PathBuf),
-    /// A socket or the like, which no program obeys.
+    /// A socket or the like, which no program runs.
     Other,
 }
 
-/// What no write leaves as it is.
+/// Metadata that every write changes.
 type FileStamp = (u64, u64, i64, i64);
 
-/// Looks at what is changed for as long as it is there.
+/// A watch for changes. It lasts as long as this exists.
 #[derive(Debug)]
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
-    /// Whoever was watched has ended, and what it did was undone.
+    /// Whether what was watched has ended, and its changes were undone.
     is_over: AtomicBool,
 }
 
 impl UndoGuard {
-    /// Watches these directories, except for what is in `writable`; `None` if that is nothing.
+    /// Creates a guard for these directories, except for what is in `open`. `None` if nothing is left to guard.
     pub(crate) fn new(
         roots: &[PathBuf],
         open: &[PathBuf],
@@ -137,12 +139,13 @@ impl UndoGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records what there is, unless someone watches already: what was changed since may be that one's. Reads files.
+    /// Starts a watch. Records the current state, unless another watch is running: changes since then may come from
+    /// what that one watches. Reads files.
     pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
         if state.watch_count == 0 {
             state.before_watch = self.roots.iter().map(GuardedRoot::record).collect();
-            // It may be the person's, or of a process that a command has left where nobody finds it.
+            // It may be the user's change, or that of a process that a command left running and that was not found.
             let after = std::mem::take(&mut state.after_watch);
             let both = self.roots.iter().zip(after).zip(&state.before_watch);
             let changed: Vec<PathBuf> = both
@@ -158,7 +161,7 @@ impl UndoGuard {
         }
     }
 
-    /// A change to this file was allowed, and is not to be undone. Reads files.
+    /// Marks a change to this file as allowed, so that it is not undone. Reads files.
     pub(crate) fn allow_change(&self, path: &Path) {
         let mut state = self.state();
         for (root, before) in self.roots.iter().zip(&mut state.before_watch) {
@@ -177,11 +180,11 @@ impl UndoGuard {
 }
 
 impl UndoWatch {
-    /// Undoes what was changed since it was recorded. What there is to say of that, if anything. Reads and writes
-    /// files.
+    /// Undoes what was changed since it was recorded. Returns a report, if there is anything to report. Reads and
+    /// writes files.
     pub(crate) fn undo(&self) -> Option<String> {
         let guard = &self.guard;
-        // Held meanwhile: one undoes at a time.
+        // Held meanwhile: only one watch undoes at a time.
         let mut state = guard.state();
         let mut report = UndoReport {
             changed_between: std::mem::take(&mut state.changed_between),
@@ -193,7 +196,7 @@ impl UndoWatch {
         report.to_text()
     }
 
-    /// The same for the last time.
+    /// Undoes changes for the last time, and ends the watch.
     pub(crate) fn finish(&self) -> Option<String> {
         self.is_over.store(true, Ordering::Relaxed);
         let undone = self.undo();
@@ -212,7 +215,7 @@ impl UndoWatch {
 
 impl Drop for UndoWatch {
     fn drop(&mut self) {
-        // Nobody waits any more for the end of what was watched, as when the program ends: better now than never.
+        // Nobody waits for the end of what was watched, for example because the program exits. So undo now.
         if !self.is_over.load(Ordering::Relaxed)
             && let Some(undone) = self.undo()
         {
@@ -227,7 +230,7 @@ impl Drop for UndoWatch {
 }
 
 impl RootSnapshot {
-    /// What is not as it was when these were their stamps.
+    /// Returns the paths that have changed since these stamps were taken.
     fn changed_since(
         &self,
         then: &BTreeMap<PathBuf, FileStamp>,
@@ -249,15 +252,15 @@ impl RootSnapshot {
 }
 
 impl GuardedRoot {
-    /// The files there are, by when they were last changed.
+    /// Returns the protected files with their stamps.
     fn file_stamps(&self) -> BTreeMap<PathBuf, FileStamp> {
         let (found, _) = self.walk(None);
         let files = found.into_iter().filter(|(_, meta)| !meta.is_dir());
         files.map(|(path, meta)| (path, stamp(&meta))).collect()
     }
 
-    /// The protected files there are, and whether not all were looked at. Directories that may not be read are passed
-    /// over, unless there is a list to put them on: then they are opened, with the rights that they had.
+    /// Returns the protected files, and whether the limits were exceeded. Directories that are not readable are
+    /// skipped, unless `opened` is given: then they are made readable, and listed there with their old modes.
     fn walk(
         &self,
         mut opened: Option<&mut Vec<(PathBuf, u32)>>,
@@ -265,8 +268,8 @@ impl GuardedRoot {
         let begin = Instant::now();
         let mut found = BTreeMap::new();
         let mut entries = 0;
-        // What is known to be obeyed first, and then from above, so that what is nearest to the root is seen whatever
-        // else there is.
+        // Start with what is known to be trusted, then go from the top down, so that what is nearest to the root is
+        // always examined.
         let mut todo = VecDeque::from([
             (PathBuf::from(".git"), DirectoryRole::Git),
             (PathBuf::new(), DirectoryRole::Ordinary),
@@ -275,7 +278,7 @@ impl GuardedRoot {
             let listed = self
                 .open_directory(&directory)
                 .or_else(|e| match &mut opened {
-                    // A command may have closed it so that nobody sees what it has put there.
+                    // A command may have made it unreadable to hide what it put there.
                     Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
                         let place = directory_or_dot(&directory);
                         let had = mode(&self.dir.symlink_metadata(place)?);
@@ -296,7 +299,7 @@ impl GuardedRoot {
                 .collect();
             entries += names.len();
             if entries >= self.max_entries || begin.elapsed() > PATIENCE {
-                // Those in the root itself can be named.
+                // Those in the root itself have known names.
                 for name in OBEYED
                     .iter()
                     .filter(|name| !name.contains('*') && **name != ".git")
@@ -382,7 +385,7 @@ impl GuardedRoot {
         }
     }
 
-    /// What is there, with the content of a file that has no more bytes than are `left`.
+    /// Returns what is at the path, with the content of a file that has at most `left` bytes.
     fn entry_kind(&self, path: &Path, meta: &Metadata, left: u64) -> SnapshotKind {
         if meta.is_dir() {
             return SnapshotKind::Directory;
@@ -409,7 +412,7 @@ impl GuardedRoot {
         SnapshotKind::File(read().unwrap_or_default())
     }
 
-    /// Whether something is as it was.
+    /// Returns `true` if a file is as it was recorded.
     fn is_same(&self, path: &Path, before: &SnapshotEntry) -> bool {
         let Ok(meta) = self.dir.symlink_metadata(path) else {
             return false;
@@ -443,10 +446,10 @@ impl GuardedRoot {
                 undone.push(path.clone());
             }
         }
-        // First all that is in the way goes, from above: with a directory that is new goes what is in it.
+        // First remove everything that is in the way, from the top down: a new directory goes with its content.
         for (path, meta) in &now {
             let is_new = !before.entries.contains_key(path)
-                // What was beyond the bound of the first look may have been there before.
+                // What exceeded the limits of the first scan may have existed before.
                 && (!before.is_cut || stamp(meta).2 >= before.started_at);
             let is_gone = self.dir.symlink_metadata(path).is_err();
             if is_gone || !is_new {
@@ -484,7 +487,7 @@ impl GuardedRoot {
         }
         let opened = opened.into_iter().rev();
         for (path, had) in opened.filter(|(path, _)| !before.entries.contains_key(path)) {
-            // It may have been put aside since.
+            // It may have been moved away since.
             let _ = self.set_mode(&path, had);
         }
         report
@@ -509,7 +512,7 @@ impl GuardedRoot {
         }
     }
 
-    /// Puts back what was there, where nothing is now.
+    /// Restores what was recorded, where nothing exists now.
     fn restore(&self, path: &Path, entry: &SnapshotEntry) -> io::Result<()> {
         if let Some(parent) = path
             .parent()
@@ -523,7 +526,7 @@ impl GuardedRoot {
                 self.set_mode(path, entry.mode)
             }
             SnapshotKind::File(Some(content)) => {
-                // Not into one that someone has made meanwhile: it may be a link.
+                // Not into an existing file that someone has created meanwhile: it may be a link.
                 let mut file = self
                     .dir
                     .open_with(path, OpenOptions::new().write(true).create_new(true))?;
@@ -548,7 +551,7 @@ impl GuardedRoot {
     }
 }
 
-/// A directory of the root, or the root itself, as it is called by those who do not take an empty path.
+/// Returns a directory's path in the root, with `.` for the root itself, for calls that do not accept an empty path.
 fn directory_or_dot(directory: &Path) -> &Path {
     match directory.as_os_str().is_empty() {
         true => Path::new("."),
@@ -559,7 +562,7 @@ fn directory_or_dot(directory: &Path) -> &Path {
 #[cfg(unix)]
 fn stamp(meta: &Metadata) -> FileStamp {
     use cap_std::fs::MetadataExt;
-    // Who writes cannot set back when the file was changed.
+    // The writer cannot set the change time back.
     (meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec())
 }
 

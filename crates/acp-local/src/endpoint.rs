@@ -1,4 +1,4 @@
-//! Where a program listens, and how another connects to it.
+//! Endpoints: the addresses on which one program listens and to which another connects.
 
 use std::fmt;
 use std::io;
@@ -9,17 +9,17 @@ use std::str::FromStr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// What is read of a connection.
+/// The reading direction of a connection.
 pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// What is written to a connection.
+/// The writing direction of a connection.
 pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The two directions of a connection. The peer reads the end when the writer is dropped.
+/// The two directions of a connection. When the writer is dropped, the peer reads the end of the stream.
 pub struct LocalStream {
-    /// What the peer says.
+    /// Reads from the peer.
     pub reader: LocalReader,
-    /// What is said to it.
+    /// Writes to the peer.
     pub writer: LocalWriter,
 }
 
@@ -29,8 +29,8 @@ impl fmt::Debug for LocalStream {
     }
 }
 
-/// Where a program listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
-/// Unix-domain sockets. Other machines are not connected to.
+/// The address on which a program listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
+/// Unix-domain sockets. Addresses of other machines are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(EndpointKind);
 
@@ -51,10 +51,10 @@ impl Endpoint {
         Self(EndpointKind::Tcp(address))
     }
 
-    /// Connects.
+    /// Connects to the endpoint.
     ///
     /// # Errors
-    /// Nobody listens there, or it is a kind of socket that this system does not have.
+    /// Nothing listens there, or this system does not support the kind of socket.
     pub async fn connect(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
@@ -82,7 +82,7 @@ impl FromStr for Endpoint {
         let kind = match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => EndpointKind::Unix(path.into()),
             Some(("tcp", address)) => match address.parse::<SocketAddr>() {
-                // What is said is not for the network.
+                // The data is not meant for the network.
                 Ok(address) if address.ip().is_loopback() => EndpointKind::Tcp(address),
                 _ => return Err(ParseEndpointError),
             },
@@ -92,7 +92,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// The text is not an [`Endpoint`].
+/// An error for text that is not an [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
 pub struct ParseEndpointError;
@@ -112,7 +112,7 @@ impl TryFrom<TcpStream> for LocalStream {
     type Error = io::Error;
 
     fn try_from(stream: TcpStream) -> io::Result<Self> {
-        // Messages are short and waited for.
+        // Messages are short, and the peer waits for them.
         stream.set_nodelay(true)?;
         let (reader, writer) = stream.into_split();
         Ok(Self {

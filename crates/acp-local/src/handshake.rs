@@ -12,26 +12,26 @@ use tokio::time::timeout;
 use crate::endpoint::{LocalReader, LocalStream, LocalWriter};
 use crate::token::{LocalToken, constant_time_eq};
 
-/// How long a first line may be, in bytes, its end included.
+/// The maximum length of a first line, in bytes, including its end.
 const LONGEST: u64 = 256;
 
-/// How long the first line may take.
+/// The timeout for the first line.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why the other side is not talked to.
+/// Why a handshake failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// It closed the connection instead of saying a line.
+    /// The peer closed the connection without sending a line.
     #[error("connection closed")]
     Closed,
-    /// It said nothing, or not enough, in time.
+    /// The peer sent no complete line in time.
     #[error("timed out waiting for a token ({} s)", PATIENCE.as_secs())]
     TimedOut,
-    /// What it said is too long for a token.
+    /// The line is too long for a token.
     #[error("expected a token, got a line longer than {LONGEST} bytes")]
     TooLong,
-    /// It does not know the token. What it said instead is told to nobody.
+    /// The peer does not know the token. What it sent instead is not reported.
     #[error("wrong token")]
     WrongToken,
     /// Reading or writing failed.
@@ -40,7 +40,7 @@ pub enum HandshakeError {
 }
 
 impl From<io::Error> for HandshakeError {
-    /// Who closes a connection without reading what was said breaks it.
+    /// A peer that closes the connection without reading everything breaks it, so these errors count as closed.
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
         match error.kind() {
@@ -50,11 +50,11 @@ impl From<io::Error> for HandshakeError {
     }
 }
 
-/// A connection whose first lines have been read.
+/// A connection after a successful handshake.
 pub struct AuthenticatedConnection {
-    /// What the peer says next.
+    /// Reads from the peer.
     pub reader: BufReader<LocalReader>,
-    /// What is said to it.
+    /// Writes to the peer.
     pub writer: LocalWriter,
 }
 
@@ -64,11 +64,11 @@ impl fmt::Debug for AuthenticatedConnection {
     }
 }
 
-/// The listening side: the connection is taken if the other side says the token, within five seconds. Nothing is said to
-/// who does not know it.
+/// Performs the handshake on the listening side: accepts the connection if the peer sends the token within five
+/// seconds. Nothing is sent to a peer that does not know it.
 ///
 /// # Errors
-/// It does not say the token, or not in time, and why.
+/// The peer does not send the token, or not in time.
 pub async fn accept_handshake(
     stream: LocalStream,
     token: &LocalToken,
@@ -84,10 +84,11 @@ pub async fn accept_handshake(
     Ok(known)
 }
 
-/// The side that has connected: says its half of the token, and is answered with the other, within five seconds.
+/// Performs the handshake on the connecting side: sends one half of the token and waits up to five seconds for the
+/// other.
 ///
 /// # Errors
-/// It is not answered, or not as one who knows the token would.
+/// The peer does not respond, or not with the other half.
 pub async fn send_handshake(
     stream: LocalStream,
     token: &LocalToken,
@@ -120,7 +121,7 @@ async fn write_line(
     Ok(writer.flush().await?)
 }
 
-/// Reads this line, and nothing behind it.
+/// Reads this line, and nothing after it.
 async fn expect_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &str,
@@ -169,7 +170,7 @@ mod tests {
         let mut line = String::new();
         server.reader.read_line(&mut line).await.unwrap();
         assert_eq!(line, "{}\n");
-        // What comes in one piece with the token is kept, too.
+        // What arrives together with the token is not lost.
         let (mut theirs, ours) = pair();
         let bytes = format!("{}first\n", token.client_half());
         theirs.write_all(bytes.as_bytes()).await.unwrap();
@@ -200,7 +201,7 @@ mod tests {
     async fn a_long_line_is_not_read_to_its_end() {
         let (mut theirs, ours) = pair();
         theirs.write_all(&[b'x'; 1000]).await.unwrap();
-        // It is still open, and more could come.
+        // The connection is still open, and more could arrive.
         let refused = accept_handshake(ours, &LocalToken::random()).await;
         assert!(matches!(refused, Err(HandshakeError::TooLong)));
     }
@@ -224,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn nobody_talks_to_one_that_took_the_place_of_another() {
         let token = LocalToken::random();
-        // The one that listened has ended, and this one does not know what to answer.
+        // The original listener has ended, and this one does not know the other half.
         let (mut theirs, ours) = pair();
         theirs
             .write_all(LocalToken::random().server_half().as_bytes())

@@ -1,32 +1,32 @@
-//! How two programs of one user on one machine find each other, and nobody else gets between them.
+//! Private connections between two programs of one user on one machine.
 //!
-//! One [listens](Listener) where no other user gets at, and tells the other the [`Endpoint`] and a [`LocalToken`] by a way
-//! of its own. The other [connects](Endpoint::connect); then each proves that it knows the token, by [`accept_handshake`] and
-//! [`send_handshake`], before anything else is said. It is how agents reach the tools of a client (`acp-mcp`), and how a
-//! client that is checked reaches its check (`acp-check`).
+//! One program [listens](Listener) where no other user has access. It passes the [`Endpoint`] and a [`LocalToken`] to
+//! the other by a private way of its own. The other [connects](Endpoint::connect). Then each proves that it knows the
+//! token, with [`accept_handshake`] and [`send_handshake`], before anything else is sent. Agents reach the tools of a
+//! client this way (`acp-mcp`), and a client under test reaches its check (`acp-check`).
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
-//! use acp_local::{Listener, Token, admit, introduce};
+//! use acp_local::{Listener, LocalToken, accept_handshake, send_handshake};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (listener, place) = Listener::bind()?;
-//! let token = Token::random();
+//! let (listener, address) = Listener::bind()?;
+//! let token = LocalToken::random();
 //!
-//! // What the other program is told.
-//! let (endpoint, secret) = (place.endpoint().to_string(), token.reveal());
+//! // What the other program gets.
+//! let (endpoint, secret) = (address.endpoint().to_string(), token.reveal());
 //! let other = tokio::spawn(async move {
 //!     let (endpoint, token) = (endpoint.parse::<acp_local::Endpoint>()?, secret.parse()?);
-//!     let mut known = introduce(endpoint.connect().await?, &token).await?;
-//!     known.writer.write_all(b"hello").await?;
+//!     let mut connection = send_handshake(endpoint.connect().await?, &token).await?;
+//!     connection.writer.write_all(b"hello").await?;
 //!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
 //! });
 //!
-//! let mut known = admit(listener.accept().await?, &token).await?;
-//! let mut said = String::new();
-//! known.reader.read_to_string(&mut said).await?;
-//! assert_eq!(said, "hello");
+//! let mut connection = accept_handshake(listener.accept().await?, &token).await?;
+//! let mut text = String::new();
+//! connection.reader.read_to_string(&mut text).await?;
+//! assert_eq!(text, "hello");
 //! # other.await?.map_err(|e| e.to_string())?;
 //! # Ok(())
 //! # }

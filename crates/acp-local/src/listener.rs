@@ -1,10 +1,10 @@
-//! The private place where a program listens.
+//! Listening on a private endpoint.
 
 use std::io;
 
 use crate::endpoint::{Endpoint, LocalStream};
 
-/// Listens for connections of the same user's programs.
+/// A listener for connections from programs of the same user.
 #[derive(Debug)]
 pub struct Listener(ListenerKind);
 
@@ -16,7 +16,7 @@ enum ListenerKind {
     Tcp(tokio::net::TcpListener),
 }
 
-/// Where a listener is, and what of it is in the file system: gone when this is dropped.
+/// The endpoint of a listener. Dropping this removes its files.
 #[derive(Debug)]
 pub struct ListenerEndpoint {
     endpoint: Endpoint,
@@ -25,7 +25,7 @@ pub struct ListenerEndpoint {
 }
 
 impl ListenerEndpoint {
-    /// How it is reached.
+    /// Returns the endpoint to connect to.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
@@ -33,12 +33,11 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Listens where no other user gets at: on a Unix-domain socket in a directory of its own, or,
-    /// where there are none, on a port of this machine's own address. Must be called within a Tokio runtime that has
-    /// I/O enabled.
+    /// Listens where no other user has access: on a Unix-domain socket in a directory of its own or, where there are
+    /// none, on a loopback port. Must be called within a Tokio runtime that has I/O enabled.
     ///
     /// # Errors
-    /// The directory or the socket cannot be made.
+    /// The directory or the socket cannot be created.
     pub fn bind() -> io::Result<(Self, ListenerEndpoint)> {
         #[cfg(unix)]
         return bind_unix(&std::env::temp_dir());
@@ -46,10 +45,10 @@ impl Listener {
         return bind_tcp();
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     ///
     /// # Errors
-    /// This one failed, or the process has no room for another.
+    /// The connection failed, or the process cannot open another one.
     pub async fn accept(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
@@ -60,7 +59,7 @@ impl Listener {
     }
 }
 
-/// On a socket in a directory in `parent`, if its path is one that can be said.
+/// Listens on a socket in a new directory in `parent`, if its path can be written as an endpoint.
 #[cfg(unix)]
 fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint)> {
     use std::os::unix::fs::PermissionsExt;
@@ -69,13 +68,13 @@ fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint
     let directory_in = |parent: &std::path::Path| {
         tempfile::Builder::new()
             .prefix("acp-")
-            // The socket's own mode is not heeded everywhere; that of the way to it is.
+            // Not every system checks the socket's own mode, but all check the directory's.
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir_in(parent)
     };
     const NAME: &str = "socket";
     let mut directory = directory_in(parent)?;
-    // The address of a socket has room for about a hundred bytes, and JSON for Unicode only.
+    // A socket's address is limited to about a hundred bytes, and JSON to Unicode.
     let path = directory.path().join(NAME);
     if SocketAddr::from_pathname(&path).is_err() || path.to_str().is_none() {
         directory = directory_in("/tmp".as_ref())?;
@@ -108,9 +107,9 @@ mod tests {
 
     use super::*;
 
-    /// Bytes and ends go both ways.
+    /// Bytes and ends of streams are passed both ways.
     async fn carries((listener, place): (Listener, ListenerEndpoint)) {
-        // As the other program reads it.
+        // As the other program parses it.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();
         let (mut theirs, mut ours) =
             tokio::try_join!(endpoint.connect(), listener.accept()).unwrap();
@@ -144,7 +143,7 @@ mod tests {
             .tempdir()
             .unwrap();
         carries(bind_unix(parent.path()).unwrap()).await;
-        // Nothing is left of the attempt.
+        // The attempt leaves nothing behind.
         assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 }

@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-/// How many characters each half has.
+/// The number of characters in each half.
 const HALF: usize = 64;
 
-/// The secret that the two programs share, in two halves: the one that connects says the one, the one that listens
-/// answers with the other. So a program that has taken the place of a listener that has ended is found out, too.
+/// The secret that the two programs share, in two halves: the connecting program sends one, and the listening program
+/// responds with the other. So a program that has taken the place of a listener that has ended is detected, too.
 ///
-/// It is not shown when printed with `{:?}`.
+/// `{:?}` does not show it.
 #[derive(Clone)]
 pub struct LocalToken {
     client_half: String,
@@ -20,7 +20,7 @@ pub struct LocalToken {
 }
 
 impl LocalToken {
-    /// A token that nobody can guess: 244 random bits in each half.
+    /// Creates a random token, which cannot be guessed: 244 random bits in each half.
     #[must_use]
     pub fn random() -> Self {
         let half = || format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
@@ -30,19 +30,19 @@ impl LocalToken {
         }
     }
 
-    /// The token as a text that can be parsed. It must be told by a way that no other user sees: an environment
-    /// variable or a file of the user's own, and no argument of a command line.
+    /// Returns the token as text that can be parsed. Pass it in a way that no other user can see: in an environment
+    /// variable or a file of the user's own, and not in an argument of a command line.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)
     }
 
-    /// The line that the one who connects begins with.
+    /// Returns the line that the connecting program sends first.
     pub(crate) fn client_half(&self) -> String {
         format!("{}\n", self.client_half)
     }
 
-    /// The line that is answered.
+    /// Returns the line that the listening program responds with.
     pub(crate) fn server_half(&self) -> String {
         format!("{}\n", self.server_half)
     }
@@ -69,12 +69,12 @@ impl fmt::Debug for LocalToken {
     }
 }
 
-/// The text is not a token. It is not shown, for it may be one all but for a typing error.
+/// An error for text that is not a token. It does not show the text, which may be a token with a typing error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token")]
 pub struct ParseTokenError;
 
-/// Compares two lines in a time that does not tell where they differ.
+/// Compares two lines in a time that does not depend on where they differ.
 pub(crate) fn constant_time_eq(line: &[u8], other: &[u8]) -> bool {
     let differences = line
         .iter()

@@ -1,4 +1,4 @@
-//! A bound for what a peer can make an MCP server, or an MCP client, do at once.
+//! A limit on how much a peer can make an MCP server, or an MCP client, do at once.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -12,29 +12,29 @@ use rmcp::transport::Transport;
 use rmcp::{RoleClient, RoleServer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many requests of a connection are worked on at once; as many as a connection of the protocol
-/// itself takes by default. Further ones are refused.
+/// The maximum number of requests in flight on a connection; the same as the protocol's own connections allow by
+/// default. Further requests are rejected.
 pub(crate) const REQUESTS: usize = 1024;
 
-/// How many notifications of a connection are worked on at once. Further ones are not read.
+/// The maximum number of notifications of a connection that are handled at once. Further ones are not read yet.
 const NOTIFICATIONS: usize = 64;
 
-/// A transport that passes on so many messages at once and no more.
+/// A transport that limits how many messages are in flight.
 ///
-/// `rmcp` starts a task for each message that it reads, and one more for each answer that it writes:
-/// a peer that keeps asking and reads no answers would fill the memory. Here a request takes a place,
-/// and gives it back when it has been worked on and its answer is written, or not wanted any more.
+/// `rmcp` starts a task for each message that it reads, and one more for each response that it writes: a peer that
+/// keeps sending requests and reads no responses would fill the memory. Here each request acquires a permit. It
+/// releases the permit when it has been handled and its response is written or no longer wanted.
 pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
-    /// The requests whose answers have not been written.
+    /// The requests whose responses have not been written.
     in_flight: HashMap<RequestId, WorkPermit>,
-    /// What has been read, and may wait for a place.
+    /// A message that has been read and may be waiting for a permit.
     next_message: Option<RxJsonRpcMessage<R>>,
-    /// The refusal that is being written.
+    /// The rejection that is being written.
     rejection: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Which request a notification says is not wanted any more. That needs no place: it is what makes room.
+    /// Returns which request a notification cancels. A cancellation needs no permit: it frees one.
     cancelled_request_id: fn(&R::PeerNot) -> Option<&RequestId>,
 }
 
@@ -44,13 +44,13 @@ impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
     }
 }
 
-/// A place among those that are worked on, until the last clone is dropped. One clone is with the
-/// handler, the other waits for the answer.
+/// A permit to be in flight, until the last clone is dropped. The handler has one clone, and the other waits for the
+/// response.
 #[derive(Clone)]
 struct WorkPermit(#[allow(dead_code, reason = "held, not looked at")] Arc<OwnedSemaphorePermit>);
 
 impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
-    /// The transport of a server, for so many requests at once.
+    /// Creates the transport of a server that limits requests to this number.
     pub fn server(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -60,7 +60,7 @@ impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
 }
 
 impl<T: Transport<RoleClient>> BoundedTransport<RoleClient, T> {
-    /// The transport of a client, for so many requests at once.
+    /// Creates the transport of a client that limits requests to this number.
     pub fn client(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -82,7 +82,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         }
     }
 
-    /// Writes that there is no place for this request.
+    /// Starts writing an error response: too many requests.
     fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
@@ -117,8 +117,8 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for BoundedTransport<R, T> {
         }
     }
 
-    /// It is dropped and called again whenever there is something else to do, so that what is begun
-    /// is kept in `self`.
+    /// This future is dropped and called again whenever there is something else to do, so everything in progress is
+    /// stored in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
         let cancelled = self.cancelled_request_id;
         loop {
@@ -184,8 +184,8 @@ mod tests {
 
     use super::*;
 
-    /// Its tool `wait`, and what it does with `notifications/initialized`, wait for `go`; it counts
-    /// those that have begun.
+    /// Its tool `wait`, and its handling of `notifications/initialized`, wait for `go`. It counts those that have
+    /// started.
     struct WaitingServer {
         go: watch::Receiver<bool>,
         begun: watch::Sender<usize>,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     impl BoundedPeer {
-        /// The peer of a server that works on so many requests at once.
+        /// Creates the peer of a server that limits requests to this number.
         async fn of_server(requests: usize) -> Self {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             let (go, going) = watch::channel(false);
@@ -276,12 +276,12 @@ mod tests {
             serde_json::from_str(&line).unwrap()
         }
 
-        /// So many calls have begun.
+        /// Waits until this many calls have started.
         async fn begun(&mut self, count: usize) {
             self.begun.wait_for(|begun| *begun == count).await.unwrap();
         }
 
-        /// The next answers, by their ids; true for results.
+        /// Returns the ids of the next responses, with `true` for results.
         async fn answers(&mut self, count: usize) -> Vec<(i64, bool)> {
             let mut answers = Vec::new();
             for _ in 0..count {
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(peer.next().await["id"], 4);
         peer.go.send(true).unwrap();
         assert_eq!(peer.answers(2).await, [(1, true), (2, true)]);
-        // Their places are free again.
+        // Their permits are free again.
         for id in 5..=6 {
             peer.call(id).await;
             assert_eq!(peer.answers(1).await, [(id, true)]);
@@ -320,7 +320,7 @@ mod tests {
         let mut peer = BoundedPeer::of_server(1).await;
         peer.call(1).await;
         peer.begun(1).await;
-        // This tool does not look at its token.
+        // This tool ignores its cancellation token.
         let params = json!({"requestId": 1});
         let cancel =
             json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
@@ -328,7 +328,7 @@ mod tests {
         peer.call(2).await;
         assert_eq!(peer.answers(1).await, [(2, false)]);
         peer.go.send(true).unwrap();
-        // The first one ends now, and nobody is told; sooner or later there is room.
+        // The first call ends now, without a notice. Sooner or later there is capacity again.
         for id in 3.. {
             peer.call(id).await;
             if peer.answers(1).await == [(id, true)] {
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// On paused time, which moves only when every task waits.
+    /// On paused time, which advances only when every task waits.
     #[tokio::test(start_paused = true)]
     async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
         let mut peer = BoundedPeer::of_server(1).await;
@@ -351,7 +351,7 @@ mod tests {
         peer.begun(NOTIFICATIONS + 1).await;
     }
 
-    /// A server that asks so often, and reads no answers until it is told to.
+    /// A server that sends this many requests, and reads no responses until it is told to.
     struct FloodingServer {
         asks: VecDeque<u32>,
         sent: Arc<Mutex<Vec<String>>>,
@@ -400,7 +400,7 @@ mod tests {
         let refused = sent.lock().unwrap().clone();
         assert_eq!(refused.len(), 100 - FEW);
         assert!(refused[0].contains("too many requests"), "{}", refused[0]);
-        // An answer makes room, once it is written and the handler is done.
+        // A response frees a permit once it is written and the handler has finished.
         drop(taken);
         let answer = json!({"jsonrpc": "2.0", "id": 0, "result": {}});
         bounded.inner.asks.push_back(200);

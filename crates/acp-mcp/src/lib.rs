@@ -1,13 +1,12 @@
-//! Tools of a client's own, for the agents of the
-//! [Agent Client Protocol](https://agentclientprotocol.com).
+//! Tools that a client offers to the agents of the [Agent Client Protocol](https://agentclientprotocol.com).
 //!
-//! An editor or another client may have tools that only it can run: ask the person, show something,
-//! look into an unsaved buffer. Agents take tools from MCP servers, and every agent can start one that
-//! speaks on stdin and stdout. So a [`ToolServer`] runs in the client's process, and what the agent
-//! starts is a small proxy (`acp mcp-proxy`) that passes the bytes on to it.
+//! An editor or another client may have tools that only it can run: ask the user, show something, read an unsaved
+//! buffer. Agents take tools from MCP servers, and every agent can start one that uses stdin and stdout. So a
+//! [`ToolServer`] runs in the client's process, and the agent starts a small proxy (`acp mcp-proxy`) that passes the
+//! bytes on to it.
 //!
-//! A few tools are closures ([`ToolServer::tools`]). The arguments of a call are a type, from which its JSON Schema is
-//! derived; arguments that do not fit are answered so that the model can mend them.
+//! Tools can be closures ([`ToolServer::tools`]). The arguments of a call are a type, from which the JSON Schema is
+//! derived. Arguments that do not fit are reported so that the model can correct them.
 //!
 //! ```
 //! use acp::Client;
@@ -20,7 +19,7 @@
 //! struct Show {
 //!     /// The file to show, as an absolute path
 //!     path: String,
-//!     /// The line to begin at
+//!     /// The line to start at
 //!     line: Option<u32>,
 //! }
 //!
@@ -42,25 +41,25 @@
 //! // `ProxyCommand::acp()` where the `acp` command is installed.
 //! let proxy = ProxyCommand::new("/usr/bin/acp", ["mcp-proxy"])?;
 //! let tools = ToolServer::tools("editor")
-//!     .tool("show", "Show a file to the person", async |it: Show| {
+//!     .tool("show", "Show a file to the user", async |it: Show| {
 //!         show(&it.path, it.line.unwrap_or(1))?;
-//!         Ok("it is shown")
+//!         Ok("The file is shown")
 //!     })
-//!     .tool("selection", "What the person has selected", async |_: NoArguments| {
+//!     .tool("selection", "Read what the user has selected", async |_: NoArguments| {
 //!         Ok("let answer = 42;")
 //!     })
 //!     .start(proxy)?;
 //! let editor = Editor { tools };
 //!
-//! // Every session that this client opens has the server now.
+//! // Now every session that this client opens has the server.
 //! assert_eq!(editor.mcp_servers()[0].name(), Some("editor"));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Whatever else MCP has (resources, prompts, progress) is said with the official [`rmcp`]: [`ToolServer::start`] takes
-//! its `ServerHandler`. What is between the agent and the tools does not look at the bytes. How it is kept private and
-//! bounded: `docs/decisions/0005-mcp-through-the-client.md`.
+//! Everything else that MCP has (resources, prompts, progress) works with the official [`rmcp`]: [`ToolServer::start`]
+//! takes its `ServerHandler`. Nothing between the agent and the tools interprets the bytes. For how this is kept
+//! private and bounded, see `docs/decisions/0005-mcp-through-the-client.md`.
 
 mod bounded;
 pub mod proxy;

@@ -1,7 +1,6 @@
-//! The proxy: what an agent starts as an MCP server, and which passes the bytes on to the client.
+//! The proxy: a program that an agent starts as an MCP server, and that passes the bytes on to the client.
 //!
-//! It is `acp mcp-proxy`. A program of your own that [`ProxyCommand`](crate::ProxyCommand) names
-//! calls [`run`].
+//! It is `acp mcp-proxy`. A program of your own, given to [`ProxyCommand`](crate::ProxyCommand), calls [`run`].
 
 use std::io;
 use std::time::Duration;
@@ -11,18 +10,17 @@ use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, s
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The environment variable that a proxy finds its token in. Not an argument: those can be seen by
-/// every user of the machine.
+/// The environment variable with a proxy's token. Not an argument, because every user of the machine can see arguments.
 pub const TOKEN_VAR: &str = "ACP_MCP_TOKEN";
 
-/// How long the client may take to answer what was asked before the agent stopped asking. A proxy
-/// must not stay behind because of a client that hangs.
+/// How long the client may take to respond to the last requests after the agent has closed its side. A proxy must not
+/// stay behind because of a client that hangs.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// How many bytes are passed on at once: as many as a pipe holds.
 const PIECE: usize = 64 * 1024;
 
-/// How a proxy fails.
+/// Why a proxy failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -34,23 +32,23 @@ pub enum ProxyError {
     /// stdin and stdout cannot be used.
     #[error("cannot use stdin and stdout: {0}")]
     Stdio(io::Error),
-    /// Nobody listens at the endpoint.
+    /// Nothing listens at the endpoint.
     #[error("cannot connect to the client at {endpoint}: {source}")]
     Connect {
-        /// Where it was to be.
+        /// The endpoint.
         endpoint: Endpoint,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// The two do not know each other: the token is wrong, or one of too many connections.
+    /// The handshake failed: the token is wrong, or there are too many connections.
     #[error("the client at {endpoint} rejected the connection: {reason}")]
     Refused {
-        /// Where it is.
+        /// The endpoint.
         endpoint: Endpoint,
-        /// What happened instead of an answer.
+        /// What happened instead of a response.
         reason: String,
     },
-    /// The client closed the connection while the agent still used it.
+    /// The client closed the connection while the agent was still using it.
     #[error("the client has closed the connection")]
     Closed,
     /// The client took too long to end after the agent had.
@@ -61,13 +59,13 @@ pub enum ProxyError {
     Agent(io::Error),
 }
 
-/// Connects stdin and stdout with the tool server at this endpoint, until either ends. The token is
-/// taken from the environment ([`TOKEN_VAR`]).
+/// Connects stdin and stdout with the tool server at this endpoint, until either ends. Reads the token from the
+/// environment ([`TOKEN_VAR`]).
 ///
 /// Takes this process's stdin and stdout as [`acp::transport::stdio`] does.
 ///
 /// # Errors
-/// See [`ProxyError`]. That the agent closes stdin is no error.
+/// See [`ProxyError`]. It is not an error if the agent closes stdin.
 pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
     let token = std::env::var(TOKEN_VAR).map_err(|_| ProxyError::NoToken)?;
     let token = token.parse().map_err(|_| ProxyError::NoToken)?;
@@ -75,10 +73,10 @@ pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
     run_with(endpoint, &token, stdio).await
 }
 
-/// As [`run`], with a transport and a token of your own.
+/// Same as [`run`], with a transport and a token of your own.
 ///
 /// # Errors
-/// As [`run`].
+/// Same as for [`run`].
 pub async fn run_with(
     endpoint: &Endpoint,
     token: &LocalToken,
@@ -93,7 +91,7 @@ pub async fn run_with(
     let client = known.map_err(|stranger| ProxyError::Refused {
         endpoint: endpoint.clone(),
         reason: match stranger {
-            // All that a server lets one know.
+            // A server reveals no more than this.
             HandshakeError::Closed => "wrong token or too many connections".to_owned(),
             other => other.to_string(),
         },
@@ -110,7 +108,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     } = client;
     let mut asking = Box::pin(async {
         let asked = copy_bytes(&mut input, &mut writer).await;
-        // The client is told of the end, and answers what it was asked before.
+        // The client reads the end of the stream, and still responds to earlier requests.
         writer
             .shutdown()
             .await
@@ -166,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// The other ends of a tunnel: what the agent and the client hold, each direction by itself.
+    /// The other ends of a tunnel: those of the agent and the client, each direction separately.
     struct TunnelEnds {
         stdin: DuplexStream,
         stdout: DuplexStream,
@@ -208,12 +206,12 @@ mod tests {
             mut answers,
             tunnel,
         } = ends();
-        // Far more than the streams hold, and no text at all.
+        // Far more than the streams hold, and not text.
         let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
         let asked = bytes.clone();
         tokio::spawn(async move { stdin.write_all(&asked).await.unwrap() });
         assert!(all(questions).await == bytes);
-        // The agent has asked all it has to ask; the client answers now.
+        // The agent has sent all its requests. The client responds now.
         let answered = bytes.clone();
         tokio::spawn(async move { answers.write_all(&answered).await.unwrap() });
         assert!(all(stdout).await == bytes);
@@ -229,7 +227,7 @@ mod tests {
         let ended = ends_of_client.tunnel.await.unwrap();
         assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
 
-        // It ends while the agent asks, so that the write fails first.
+        // The client ends while the agent is sending, so that the write fails first.
         let mut asking = ends();
         drop(asking.questions);
         asking.stdin.write_all(b"?").await.unwrap();
@@ -239,7 +237,7 @@ mod tests {
         let ended = asking.tunnel.await.unwrap();
         assert!(matches!(ended, Err(ProxyError::Closed)), "{ended:?}");
 
-        // The agent reads no more.
+        // The agent stops reading.
         let mut deaf = ends();
         drop(deaf.stdout);
         deaf.answers.write_all(b"!").await.unwrap();

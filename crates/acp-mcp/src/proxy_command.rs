@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The command that an agent starts as the MCP server: a proxy that passes bytes on to the
-/// [`ToolServer`](crate::ToolServer). Where to is added to its arguments, as `--connect ENDPOINT`.
+/// [`ToolServer`](crate::ToolServer). The endpoint is added to its arguments, as `--connect ENDPOINT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyCommand {
     pub(crate) program: String,
@@ -12,11 +12,11 @@ pub struct ProxyCommand {
 }
 
 impl ProxyCommand {
-    /// This program with these arguments, which runs [`proxy::run`](crate::proxy::run). A path that
-    /// is not absolute is taken from the current directory, for an agent may have another.
+    /// Creates a command from a program, which runs [`proxy::run`](crate::proxy::run), and its arguments. A relative
+    /// path is made absolute from the current directory, because the agent may have another one.
     ///
     /// # Errors
-    /// The path is empty or not Unicode, which the protocol cannot say.
+    /// The path is empty or not Unicode, which the protocol cannot express.
     pub fn new<A: Into<String>>(
         program: impl AsRef<Path>,
         args: impl IntoIterator<Item = A>,
@@ -32,16 +32,16 @@ impl ProxyCommand {
         })
     }
 
-    /// This program itself with these arguments: a client that is its own proxy needs nothing
-    /// installed beside it.
+    /// Creates a command that runs this program itself with these arguments: a client that is its own proxy needs
+    /// nothing else installed.
     ///
     /// # Errors
-    /// The system does not say which program this is, or as [`new`](Self::new).
+    /// The system does not know the path of this program, or the same as for [`new`](Self::new).
     pub fn this_program<A: Into<String>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
         Self::new(std::env::current_exe()?, args)
     }
 
-    /// The `acp` command: this program if it is that, otherwise the one on `PATH`.
+    /// Creates a command that runs `acp`: this program if it is that, otherwise the one on `PATH`.
     ///
     /// # Errors
     /// It is not installed.
@@ -54,7 +54,7 @@ impl ProxyCommand {
     }
 }
 
-/// The file of this program in the directories of `PATH`.
+/// Finds a program in the directories of `PATH`.
 fn find_on_path(name: &str) -> io::Result<PathBuf> {
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -17,20 +17,20 @@ use crate::proxy::TOKEN_VAR;
 use crate::proxy_command::ProxyCommand;
 use crate::tools::Tools;
 
-/// How many connections are served at once. Further ones are closed.
+/// The maximum number of connections. Further ones are closed.
 const CONNECTIONS: usize = 64;
 
-/// How long to wait when the process has no room for another connection. Nothing tells when it has.
+/// How long to pause when the process cannot open another connection. Nothing reports when it can.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
 ///
-/// It listens on a socket that only this user gets at, and talks only to who knows its token. At
-/// most 64 connections are served at once, and 1,024 requests of each; a message of more than 16 MiB
-/// is passed over by `rmcp`. Session setup, "MCP Servers"; Architecture, "MCP".
+/// It listens on a socket that only this user can access, and serves only peers that know its token. It serves at most
+/// 64 connections at once, and 1,024 requests of each. `rmcp` skips a message of more than 16 MiB. Specification:
+/// Session setup, "MCP Servers"; Architecture, "MCP".
 ///
-/// Dropping it ends it: the socket is gone at once, calls that run are told so by their cancellation
-/// token and have two seconds to answer, and then the agents' connections end.
+/// Dropping it stops it: the socket is removed at once, running calls are notified through their cancellation token and
+/// have two seconds to respond, and then the agents' connections are closed.
 #[derive(Debug)]
 pub struct ToolServer {
     _stop: DropGuard,
@@ -42,20 +42,20 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
-    /// A server that agents know as `name`, whose tools are closures: [`Tools::tool`] adds them, [`Tools::start`]
-    /// starts it.
+    /// Starts to define a server that agents know as `name`, with closures as its tools: [`Tools::tool`] adds them, and
+    /// [`Tools::start`] starts the server.
     pub fn tools(name: impl Into<String>) -> Tools {
         Tools::new(name.into())
     }
 
-    /// Starts a server that agents know as `name`. Each connection, which is a session of an agent's
-    /// as a rule, is served by a handler of its own, which `handlers` makes. For all that MCP has: resources, prompts, what is different
-    /// for each agent. For a few tools there is [`tools`](Self::tools).
+    /// Starts a server that agents know as `name`. Each connection, which usually is one session of an agent, is served
+    /// by a handler of its own from `handlers`. Use this for everything that MCP has: resources, prompts, differences
+    /// between agents. For a few tools, use [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
     /// # Errors
-    /// The socket cannot be made, or there is no runtime.
+    /// The socket cannot be created, or there is no runtime.
     pub fn start<H: ServerHandler>(
         name: impl Into<String>,
         handlers: impl Fn() -> H + Send + Sync + 'static,
@@ -83,8 +83,8 @@ impl ToolServer {
         })
     }
 
-    /// What the agent is told: give it from
-    /// [`Client::mcp_servers`](acp::Client::mcp_servers). It has the token in it.
+    /// Returns the server's description for the agent. Return it from
+    /// [`Client::mcp_servers`](acp::Client::mcp_servers). It contains the token.
     #[must_use]
     pub fn mcp_server(&self) -> McpServer {
         let mut args = self.proxy.args.clone();
@@ -97,8 +97,8 @@ impl ToolServer {
         McpServer::Stdio(stdio)
     }
 
-    /// How many connections were closed because the other side did not know the token, or because
-    /// there were too many.
+    /// Returns how many connections were closed because the peer did not know the token, or because there were too
+    /// many.
     #[must_use]
     pub fn refused_connections(&self) -> u64 {
         self.refused_connections.load(Ordering::Relaxed)
@@ -118,7 +118,7 @@ where
     F: Fn() -> H + Send + Sync + 'static,
     H: ServerHandler,
 {
-    /// Takes connections until the server is stopped.
+    /// Accepts connections until the server is stopped.
     async fn accept(self: Arc<Self>, listener: Listener) {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
         while let Some(accepted) = self.stop.run_until_cancelled(listener.accept()).await {
@@ -159,7 +159,7 @@ where
             .serve_with_ct(transport, self.stop.child_token())
             .await
         {
-            // `waiting` gives how it ended, which is the agent's business.
+            // `waiting` returns how the connection ended, which does not matter here.
             Ok(running) => drop(running.waiting().await),
             Err(error) => tracing::debug!(%error, "an agent connected but did not initialize"),
         }

@@ -25,24 +25,24 @@ use serde_json::Value;
 use crate::proxy_command::ProxyCommand;
 use crate::tool_server::ToolServer;
 
-/// A call that is under way.
+/// A call in flight.
 type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 
-/// The tools of a [`ToolServer`], each a closure. [`ToolServer::tools`] begins one.
+/// The tools of a [`ToolServer`], each a closure. Created by [`ToolServer::tools`].
 ///
-/// A closure takes the arguments of a call as a type of its own, and gives text or content for the model. Calls are
-/// worked on side by side, of all agents. One that is cancelled, or whose server is dropped, is dropped where it
-/// waits.
+/// A closure takes the arguments of a call as a type of its own, and returns text or content for the model. Calls of
+/// all agents run concurrently. A call that is cancelled, or whose server is dropped, is dropped at its current await
+/// point.
 ///
-/// What goes wrong is answered so that the model can mend it, as the result of the call with `isError`, which models are
-/// shown, and not as an error of the protocol, which many agents keep to themselves: arguments that do not fit, with the
-/// field that does not; a [`ToolError`]; a closure that panics. Only a tool that there is not is an error of the
-/// protocol. Tools, "Error Handling".
+/// Errors are reported so that the model can correct them: as the result of the call with `isError`, which models see,
+/// and not as a protocol error, which many agents do not show to the model. That covers arguments that do not fit, with
+/// the name of the field; a [`ToolError`]; and a closure that panics. Only an unknown tool is a protocol error. MCP
+/// specification: Tools, "Error Handling".
 #[must_use = "the tools are there once the server is started"]
 pub struct Tools {
     name: String,
     tools: Vec<Entry>,
-    /// What is wrong with the first tool that is.
+    /// The first error in the definition of a tool.
     error: Option<String>,
 }
 
@@ -70,8 +70,8 @@ impl Tools {
         }
     }
 
-    /// Adds a tool. What it is called and does, and what its arguments are, is what the model knows of it: the schema
-    /// is that of the type, whose comments are the descriptions of the fields. [`NoArguments`] if it takes none.
+    /// Adds a tool. The model sees its name, its description and the schema of its arguments. The schema is derived
+    /// from the type, whose comments are the descriptions of the fields. Use [`NoArguments`] if the tool takes none.
     pub fn tool<A, F, Fut, R>(
         mut self,
         name: impl Into<Cow<'static, str>>,
@@ -93,8 +93,8 @@ impl Tools {
         self.tool_of(Tool::new(name, description, schema), call)
     }
 
-    /// As [`tool`](Self::tool), with all that MCP can say of one: a schema of one's own, a title, hints. Whether the
-    /// schema is that of the type is not looked at.
+    /// Same as [`tool`](Self::tool), with everything MCP supports for a tool: a custom schema, a title, hints. The
+    /// schema is not compared with the type.
     pub fn tool_of<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,
@@ -126,12 +126,13 @@ impl Tools {
         self
     }
 
-    /// Starts the server: each agent that connects has these tools.
+    /// Starts the server. Each agent that connects gets these tools.
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
     /// # Errors
-    /// Two tools have one name, the arguments of one are no JSON object, or as [`ToolServer::start`].
+    /// Two tools have the same name, a tool's arguments are not a JSON object, or the same as for
+    /// [`ToolServer::start`].
     pub fn start(self, proxy: ProxyCommand) -> io::Result<ToolServer> {
         if let Some(wrong) = self.error {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
@@ -150,7 +151,7 @@ impl Tools {
 #[non_exhaustive]
 pub struct NoArguments {}
 
-/// Why a tool did not do what it was called for: a text for the model. Any error becomes one by `?`, and so does a text.
+/// Why a tool failed, as text for the model. `?` converts any error to it, and any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError(String);
 
@@ -160,9 +161,9 @@ impl<E: Display> From<E> for ToolError {
     }
 }
 
-/// What a tool may give: text, content, or a whole result.
+/// What a tool may return: text, content, or a whole result.
 pub trait IntoToolResult {
-    /// The result as MCP has it.
+    /// Returns the result as MCP defines it.
     fn into_tool_result(self) -> CallToolResult;
 }
 
@@ -202,12 +203,12 @@ impl IntoToolResult for () {
     }
 }
 
-/// A result that says what went wrong.
+/// Returns a result that reports an error.
 fn error_result(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// The tools, as `rmcp` asks for them.
+/// The tools, as `rmcp` requests them.
 struct Handler {
     name: String,
     tools: Vec<Entry>,
@@ -250,7 +251,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// What this gives; `None` if it panics.
+/// Returns the output of the future, or `None` if it panics.
 async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     std::future::poll_fn(
@@ -265,7 +266,7 @@ async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// The schema of a tool's arguments. It has `properties` also if there are none: models are known to refuse a tool
+/// Returns the schema of a tool's arguments. It always has `properties`, even if empty: some models reject a tool
 /// without.
 fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     let mut schema = schema_for_input::<A>()?;
@@ -276,13 +277,13 @@ fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     Ok(schema)
 }
 
-/// How much of what is wrong with arguments is told, in characters: it may quote them.
+/// The maximum length of an error message about arguments, in characters: it may quote them.
 const LONGEST_MISFIT: usize = 500;
 
-/// Reads the arguments of a call.
+/// Parses the arguments of a call.
 ///
 /// # Errors
-/// They are none that the tool takes; says where and why.
+/// The arguments do not fit. The error says where and why.
 fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let place = match error.path().to_string().as_str() {

@@ -1,4 +1,4 @@
-//! Which agent is meant by a name or a command, and what it is given.
+//! Choosing an agent by name or command, with its settings.
 
 use std::path::Path;
 
@@ -15,49 +15,49 @@ use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
 use crate::quote::quoted;
 
-/// What a command line says of which agent is meant.
+/// Which agent a command line selects.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
-    /// Its name.
+    /// The agent's name.
     pub name: Option<String>,
-    /// The command of one that has no name here, with its arguments; it goes before the name.
+    /// The program and arguments of an agent that has no name. Takes precedence over the name.
     pub command: Vec<String>,
-    /// Variables that it gets.
+    /// Variables for the agent.
     pub env: Vec<EnvRequest>,
-    /// The latest version of the protocol to speak.
+    /// The latest protocol version to use.
     pub protocol: Option<u16>,
 }
 
-/// Asks the user a question, and says whether they said yes. `None` where nobody can be asked.
+/// Asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
 pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
-/// An agent that was chosen.
+/// A chosen agent.
 #[derive(Debug, Clone)]
 pub struct AgentChoice {
-    /// What it is called, if it was chosen by a name.
+    /// The agent's name, if it was chosen by name.
     pub name: Option<String>,
-    /// Its program and arguments; nothing for the bundled agent.
+    /// Its program and arguments. Empty for the bundled agent.
     pub command: Vec<String>,
-    /// The latest version of the protocol to speak.
+    /// The latest protocol version to use.
     pub protocol: u16,
-    /// The version has to be typed to have it again.
+    /// Whether the version has to be given again on the command line to choose the same agent.
     pub needs_protocol_arg: bool,
-    /// What it is given of the environment.
+    /// The environment that it gets.
     pub environment: AgentEnvironment,
-    /// The mode in which its sessions begin.
+    /// The mode in which its sessions start.
     pub mode: Option<String>,
-    /// The options that are set when a session begins.
+    /// The config options that are set when a session starts.
     pub options: Vec<(String, String)>,
     /// MCP servers for its sessions.
     pub mcp_servers: Vec<McpServer>,
-    /// How it is installed, if that is known.
+    /// The command that installs it, if known.
     pub install: Option<&'static str>,
-    /// What the person is to be told of the choice.
+    /// A note about the choice for the user.
     pub note: Option<String>,
 }
 
 impl AgentSelector {
-    /// The agent of this name.
+    /// Selects the agent with this name.
     #[must_use]
     pub fn with_name(name: &str) -> Self {
         Self {
@@ -66,12 +66,12 @@ impl AgentSelector {
         }
     }
 
-    /// The agent that is meant, for someone who works in `cwd`.
+    /// Chooses the agent for someone who works in `cwd`.
     ///
-    /// If it is one of a project that the user has not yet said yes to, they are asked.
+    /// If it is an agent of a project that the user has not allowed yet, the user is asked.
     ///
     /// # Errors
-    /// There is none of that name; what is configured is not understood; the project's is not allowed.
+    /// No agent has that name, the configuration is invalid, or the project's agents are not allowed.
     pub fn choose(
         &self,
         config: &UserConfig,
@@ -92,7 +92,7 @@ impl AgentSelector {
             Some(name) => self.choose_by_name(config, name, cwd, ask)?,
             None => {
                 let bundled = self.choose_by_name(config, BUNDLED, cwd, ask)?;
-                // Nothing has to be typed to have it again.
+                // Nothing has to be given to choose it again.
                 AgentChoice {
                     name: None,
                     ..bundled
@@ -150,7 +150,7 @@ impl AgentSelector {
         Err(unknown_agent_error(name, config, None))
     }
 
-    /// An agent of the user's own.
+    /// Returns an agent that the user has configured.
     fn choose_configured(
         &self,
         config: &UserConfig,
@@ -189,7 +189,7 @@ impl AgentSelector {
         Ok(chosen)
     }
 
-    /// An agent with these settings, and what the command line adds; still without name and command.
+    /// Returns an agent with these settings and what the command line adds. Name and command are not set yet.
     fn to_choice(
         &self,
         config: &UserConfig,
@@ -203,7 +203,7 @@ impl AgentSelector {
             command: Vec::new(),
             protocol,
             needs_protocol_arg: self.protocol.is_some_and(|typed| {
-                // One is what is spoken if nothing is said.
+                // Version 1 is the default.
                 typed != settings.protocol.unwrap_or(1)
             }),
             environment: given,
@@ -217,13 +217,13 @@ impl AgentSelector {
 }
 
 impl AgentChoice {
-    /// Whether it is the bundled agent.
+    /// Returns `true` for the bundled agent.
     #[must_use]
     pub fn is_bundled(&self) -> bool {
         self.command.is_empty()
     }
 
-    /// What it must be able to write of its own, if that is known. Directories that are not there are made.
+    /// Returns the paths of its own state that it must be able to write, if known. Missing directories are created.
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
@@ -236,7 +236,8 @@ impl AgentChoice {
         state_paths::prepare(places, &self.environment.environment(), cwd)
     }
 
-    /// What it is remembered by. Of a command only its program can be read: the rest may have a key in it.
+    /// Returns the key under which things are stored for the agent. Of a command it contains only the program in
+    /// readable form: the arguments may contain a secret.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {
@@ -255,7 +256,7 @@ impl AgentChoice {
         }
     }
 
-    /// What it is called in a sentence.
+    /// Returns what to call the agent in a sentence.
     #[must_use]
     pub fn title(&self) -> String {
         match (&self.name, self.command.first()) {
@@ -265,7 +266,7 @@ impl AgentChoice {
         }
     }
 
-    /// What is to be added to a message that its program was not found.
+    /// Returns the text to add to a message that the agent's program was not found.
     #[must_use]
     pub fn install_hint(&self) -> String {
         match self.install {
@@ -279,8 +280,8 @@ fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The agent that is configured as the default, if any is; with what is to be said of it. The project's, if the person
-/// has said yes to it, goes before the user's own.
+/// Returns the agent that is configured as the default, if any, and a note for the user. The project's default takes
+/// precedence over the user's, if the user has allowed the project's agents.
 fn default_agent(
     config: &UserConfig,
     cwd: &Path,
@@ -290,7 +291,7 @@ fn default_agent(
     let project = match ProjectAgents::of(cwd) {
         Ok(Some(project)) if project.default_agent.is_some() => project,
         Ok(_) => return Ok((users, None)),
-        // What is not understood was never said yes to.
+        // An invalid file cannot have been allowed.
         Err(e) => return Ok((users, not_used(e.to_string()))),
     };
     if project.is_allowed()? {
@@ -303,7 +304,7 @@ fn default_agent(
     Ok((users, not_used(why)))
 }
 
-/// Asks whether a project's agents may be used, if that was not said yet.
+/// Asks whether a project's agents may be used, unless the user has already allowed them.
 fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), ConfigError> {
     if project.is_allowed()? {
         return Ok(());
@@ -323,7 +324,7 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
     )))
 }
 
-/// `--cwd DIR`, for a project that is not where this is typed.
+/// Returns `--cwd DIR` if the project is not that of the current directory.
 fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
@@ -332,7 +333,7 @@ fn cwd_flag(directory: &Path) -> String {
     }
 }
 
-/// There is no such agent; which one may be meant.
+/// Returns the error for an unknown name, with a suggestion.
 fn unknown_agent_error(
     name: &str,
     config: &UserConfig,
@@ -352,9 +353,9 @@ fn unknown_agent_error(
     ))
 }
 
-/// The name that is most like this one, if any is like it at all.
+/// Returns the name most similar to this one, if any is similar enough.
 fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    /// From 0, nothing in common, to 1, the same.
+    /// From 0 (nothing in common) to 1 (equal).
     const ALIKE: f64 = 0.75;
     let name = name.to_lowercase();
     let rated = names.map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));

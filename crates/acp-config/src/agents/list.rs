@@ -1,4 +1,4 @@
-//! Which agents there are for someone who works in a directory.
+//! The agents that are available in a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -11,19 +11,19 @@ use crate::config::UserConfig;
 use crate::error::ConfigError;
 use crate::quote::quoted;
 
-/// Who says that there is an agent.
+/// Where an agent is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentOrigin {
-    /// The user, in their configuration.
+    /// In the user's configuration.
     User,
-    /// The project.
+    /// In the project.
     Project,
-    /// This program, which knows it.
+    /// In this program's list of well-known agents.
     WellKnown,
 }
 
 impl AgentOrigin {
-    /// Its name.
+    /// Returns the name of the origin.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,25 +34,25 @@ impl AgentOrigin {
     }
 }
 
-/// An agent as it is listed.
+/// An agent in a list.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ListedAgent {
-    /// What it is called.
+    /// The agent's name.
     pub name: String,
-    /// Who says that there is such an agent.
+    /// Where it is configured.
     pub origin: AgentOrigin,
-    /// What it is, if that is known.
+    /// Its title, if known.
     pub title: Option<&'static str>,
-    /// Its program and arguments; nothing for the bundled agent.
+    /// Its program and arguments. Empty for the bundled agent.
     pub command: Vec<String>,
-    /// Where its program is.
+    /// The path of its program, if found.
     pub program_path: Option<PathBuf>,
-    /// How it is installed, if that is known.
+    /// The command that installs it, if known.
     pub install: Option<&'static str>,
-    /// It is meant where none is named.
+    /// Whether it is used when no agent is named.
     pub is_default: bool,
-    /// What is wrong with it.
+    /// What is wrong with it, if anything.
     pub error: Option<String>,
 }
 
@@ -61,13 +61,13 @@ impl ListedAgent {
         self.command.is_empty() && self.error.is_none()
     }
 
-    /// Whether its program is there.
+    /// Returns `true` if its program was found.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.is_bundled() || self.program_path.is_some()
     }
 
-    /// Whether it can be used, in a word or two.
+    /// Returns whether it can be used, in a word or two.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match (self.is_bundled(), &self.program_path, &self.error) {
@@ -78,7 +78,7 @@ impl ListedAgent {
         }
     }
 
-    /// What it is, how it is started or installed, or why it cannot be used.
+    /// Returns its title, how it is started or installed, or why it cannot be used.
     #[must_use]
     pub fn summary(&self) -> String {
         if let Some(wrong) = &self.error {
@@ -101,25 +101,25 @@ impl ListedAgent {
     }
 }
 
-/// All agents that there are for someone who works in a directory.
+/// All agents that are available in a directory.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentList {
     /// The agents: the user's, the project's, and the well-known ones.
     pub agents: Vec<ListedAgent>,
-    /// What the project brings.
+    /// The project's agents.
     pub project: Option<ProjectAgents>,
-    /// The user has said yes to it.
+    /// Whether the user has allowed the project's agents.
     pub is_allowed: bool,
-    /// What the user is to be told.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
 impl AgentList {
-    /// Lists them. Nothing is started, and nobody is asked anything.
+    /// Lists the agents. Starts nothing and asks no questions.
     ///
     /// # Errors
-    /// What was said yes to cannot be read.
+    /// The list of allowed projects cannot be read.
     pub fn discover(config: &UserConfig, cwd: &Path) -> Result<Self, ConfigError> {
         let mut notes = Vec::new();
         let project = ProjectAgents::of(cwd).unwrap_or_else(|e| {
@@ -178,8 +178,8 @@ impl AgentList {
         })
     }
 
-    /// The names of those that can be used: the user's own, the project's if they are allowed, and the well-known ones
-    /// that are installed.
+    /// Returns the names of the agents that can be used: the user's own, the project's if they are allowed, and the
+    /// well-known ones that are installed.
     #[must_use]
     pub fn usable_names(self) -> Vec<String> {
         let usable = |agent: &ListedAgent| {
@@ -195,7 +195,7 @@ impl AgentList {
     }
 }
 
-/// What the name means, as if it had been typed.
+/// Resolves the name as if it had been given on the command line.
 fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
     let known = find_well_known(name);
     let mut listed = ListedAgent {
@@ -223,7 +223,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
     listed
 }
 
-/// One of a project's, whether it is allowed or not: nothing is started.
+/// Lists an agent of a project, allowed or not: nothing is started.
 fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
     let settings = project.and_then(|project| project.agents.get(name));
     let command = settings.and_then(|settings| settings.command.clone());

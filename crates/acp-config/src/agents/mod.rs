@@ -1,7 +1,7 @@
-//! Agents by name: those that the user has configured, those that a project brings, and well-known ones.
+//! Agents by name: those that the user has configured, those of a project, and well-known ones.
 //!
-//! What a name means: the user's agent of that name, or else the well-known one, or else the project's. A project can so
-//! never put a program of its own under a name that already means another.
+//! A name means the user's agent of that name, or else the well-known one, or else the project's. So a project can
+//! never put a program of its own under a name that already has another meaning.
 
 pub(crate) mod choice;
 pub(crate) mod list;

@@ -1,6 +1,6 @@
-//! `.acp/config.toml`: the agents that a project brings.
+//! `.acp/config.toml`: the agents of a project.
 //!
-//! The file comes with whatever was cloned. What it says is used when the person has said yes to exactly that, which is
+//! The file comes with whatever was cloned. It is used only if the user has allowed exactly this content, which is
 //! remembered by the hash of the file's text.
 
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use crate::paths;
 use crate::quote::quoted;
 use crate::source::{ConfigSource, FILE};
 
-/// The largest file of what was allowed, in bytes.
+/// The maximum size of the file with the allowed projects, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// How many projects' files are remembered at most; of more, the one that was allowed first is forgotten.
+/// The maximum number of projects' files that are remembered. Beyond that, the one that was allowed first is forgotten.
 const MOST: usize = 10_000;
 
 /// What a project can configure: agents, and nothing else.
@@ -33,26 +33,26 @@ struct ProjectConfig {
     default_agent: Option<String>,
 }
 
-/// What a project says of agents.
+/// The agents of a project.
 #[derive(Debug)]
 pub struct ProjectAgents {
-    /// The file that says it.
+    /// The file that configures them.
     pub file: PathBuf,
-    /// The directory that `.acp` is in, from which the paths in it are meant.
+    /// The directory that contains `.acp`. Paths in the file are relative to it.
     pub directory: PathBuf,
     /// The agents, by name.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The agent that is meant there where none is said.
+    /// The agent that is used when none is named.
     pub default_agent: Option<String>,
     /// The hash of the file's text.
     digest: String,
 }
 
 impl ProjectAgents {
-    /// Those of the project that `cwd` is in, if it has the file.
+    /// Reads the agents of the project that `cwd` is in, if it has the file.
     ///
     /// # Errors
-    /// The file is not understood, cannot be read or leads out of the project.
+    /// The file is invalid, cannot be read, or leads out of the project.
     pub fn of(cwd: &Path) -> Result<Option<Self>, ConfigError> {
         let project = Project::of(cwd)
             .map_err(|e| ConfigError::usage(format!("the directory {}: {e}", cwd.display())))?;
@@ -86,10 +86,10 @@ impl ProjectAgents {
         }))
     }
 
-    /// Whether the person has said yes to exactly this.
+    /// Returns `true` if the user has allowed exactly this content.
     ///
     /// # Errors
-    /// What was said yes to cannot be read.
+    /// The list of allowed projects cannot be read.
     pub fn is_allowed(&self) -> Result<bool, ConfigError> {
         let Some(kept) = allowed_files_store() else {
             return Ok(false);
@@ -100,10 +100,10 @@ impl ProjectAgents {
         Ok(allowed.files.iter().any(is_this))
     }
 
-    /// Remembers that the person has said yes to this.
+    /// Remembers that the user has allowed this content.
     ///
     /// # Errors
-    /// It cannot be kept.
+    /// It cannot be stored.
     pub fn allow(&self) -> Result<(), ConfigError> {
         let Some(kept) = allowed_files_store() else {
             return Err(ConfigError::usage("cannot remember it: no state directory"));
@@ -125,10 +125,10 @@ impl ProjectAgents {
         kept.change(change)
     }
 
-    /// Forgets it again. Whether there was anything to forget.
+    /// Revokes the permission. Returns `true` if there was one.
     ///
     /// # Errors
-    /// What was said yes to cannot be read or written.
+    /// The list of allowed projects cannot be read or written.
     pub fn revoke(&self) -> Result<bool, ConfigError> {
         let Some(kept) = allowed_files_store() else {
             return Ok(false);
@@ -144,7 +144,7 @@ impl ProjectAgents {
         kept.change(change)
     }
 
-    /// Why an agent of this name is never the project's, if so.
+    /// Returns why an agent of this name is never the project's, if that is so.
     #[must_use]
     pub fn hidden_reason(
         name: &str,
@@ -159,7 +159,7 @@ impl ProjectAgents {
         }
     }
 
-    /// What the person is asked.
+    /// Returns the question for the user.
     #[must_use]
     pub fn question(&self) -> String {
         format!(
@@ -169,13 +169,14 @@ impl ProjectAgents {
         )
     }
 
-    /// What the file is called, with nothing left out.
+    /// Returns the file's path, with nothing omitted.
     #[must_use]
     pub fn shown_file(&self) -> String {
         literal::literal_line(&paths::display_path(&self.file))
     }
 
-    /// All that the file says, for someone who decides about it. It is the project's own words, with nothing left out.
+    /// Returns all the file's content for the user to decide about. It is in the project's own words, with nothing
+    /// omitted.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();
@@ -211,7 +212,7 @@ impl ProjectAgents {
     }
 }
 
-/// What was said yes to.
+/// The files that the user has allowed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct AllowedFiles {
     files: Vec<AllowedFile>,
@@ -220,9 +221,9 @@ struct AllowedFiles {
 #[derive(Debug, Serialize, Deserialize)]
 struct AllowedFile {
     file: String,
-    /// SHA-256 of its text, in hexadecimal.
+    /// The SHA-256 of its text, in hexadecimal.
     digest: String,
-    /// When, in seconds since 1970.
+    /// When it was allowed, in seconds since 1970.
     at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `[agents.NAME]`: an agent as it is configured.
+//! `[agents.NAME]`: the settings of an agent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,29 +8,29 @@ use serde::{Deserialize, Deserializer};
 
 use crate::mcp_servers::McpServerSettings;
 
-/// The longest name of an agent, in characters.
+/// The maximum length of an agent's name, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// What is configured of an agent.
+/// The settings of an agent.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentSettings {
-    /// Its program and arguments. Those of a well-known agent need not be said.
+    /// Its program and arguments. Optional for a well-known agent.
     #[serde(default, deserialize_with = "command")]
     pub command: Option<Vec<String>>,
     /// Variables that it gets, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Names of variables that it gets as they are here.
+    /// Names of variables of this process to pass on.
     #[serde(default)]
     pub pass: Vec<String>,
-    /// The mode in which its sessions begin.
+    /// The mode in which its sessions start.
     pub mode: Option<String>,
-    /// Config options that are set when a session begins.
+    /// Config options that are set when a session starts.
     #[serde(default)]
     options: BTreeMap<String, OptionValue>,
-    /// The latest version of the protocol to speak.
+    /// The latest protocol version to use.
     #[serde(default, deserialize_with = "version")]
     pub protocol: Option<u16>,
     /// MCP servers for its sessions.
@@ -38,7 +38,7 @@ pub struct AgentSettings {
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Without the values of variables, which may be secret.
+/// Omits the values of variables, which may be secret.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -48,7 +48,7 @@ impl fmt::Debug for AgentSettings {
 }
 
 impl AgentSettings {
-    /// The options as they would be typed.
+    /// Returns the options as they would be given on the command line.
     pub fn options(&self) -> impl Iterator<Item = (String, String)> {
         let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
         self.options.iter().map(typed)
@@ -77,7 +77,7 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// A command is a line or a list.
+/// A command: a line or a list.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -110,10 +110,10 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D:
     }
 }
 
-/// That an agent can be called so: by a word that can be typed and shown as it is.
+/// Checks that a name can be an agent's: a word that can be typed and shown as it is.
 ///
 /// # Errors
-/// What a name is made of.
+/// The name is invalid. The error says what a name consists of.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -125,11 +125,11 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// The program as it is found from anywhere: by its name in `PATH`, from the user's home, or else from `base`, where
-/// there is one.
+/// Resolves the program so that it is found from anywhere: by its name in `PATH`, relative to the user's home, or else
+/// relative to `base`, if given.
 ///
 /// # Errors
-/// It is a path that means another file in each directory.
+/// The path would mean another file in each directory.
 pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, String> {
     if let Some(rest) = written.strip_prefix("~/") {
         let home = std::env::home_dir().ok_or("no home directory")?;
@@ -140,7 +140,7 @@ pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, Stri
     match base {
         _ if is_name || path.is_absolute() => Ok(written.to_owned()),
         Some(base) => {
-            // Without the `.` that it may begin with.
+            // Without a leading `.`.
             let file: PathBuf = base.join(path).components().collect();
             Ok(file.to_string_lossy().into_owned())
         }

@@ -1,4 +1,4 @@
-//! What an agent keeps of its own, which it must be able to write where it may write nothing else.
+//! The paths of an agent's own state, which it must be able to write even if it may write nothing else.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,15 @@ use acp_host::Environment;
 
 use crate::paths;
 
-/// A place where an agent keeps something. By Linux's conventions: elsewhere nothing is confined.
+/// A path of an agent's own state, by Linux's conventions: on other systems nothing is confined.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentStatePath {
     /// A directory in the home directory.
     Home(&'static str),
-    /// A file there. One that is not there is not made: an empty one would be no file of the agent's.
+    /// A file in the home directory. It is not created if it does not exist: an empty file would be invalid to the
+    /// agent.
     HomeFile(&'static str),
-    /// The directory that this variable names, or else this one in the home directory.
+    /// The directory that this variable names, or else this directory in the home directory.
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),
@@ -28,7 +29,7 @@ pub enum AgentStatePath {
 
 use AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 
-/// Where a program that fetches what it runs keeps it; absent for any other program.
+/// Returns where a program that downloads and runs packages stores them. `None` for any other program.
 pub(super) fn runner(program: &str) -> Option<&'static [AgentStatePath]> {
     Some(match program {
         "npx" | "npm" => &[EnvOrHome("npm_config_cache", ".npm")],
@@ -39,17 +40,17 @@ pub(super) fn runner(program: &str) -> Option<&'static [AgentStatePath]> {
     })
 }
 
-/// What an agent is let write of its own.
+/// The paths of its own state that an agent may write.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AgentStatePaths {
-    /// Directories and files that are there.
+    /// Directories and files that exist.
     pub writable: Vec<PathBuf>,
-    /// What the person is to be told of those that it is not let write.
+    /// Notes for the user about paths that the agent may not write.
     pub notes: Vec<String>,
 }
 
-/// Where an agent that gets this environment, and works in `cwd`, may write because it keeps its own there.
-/// Directories that are not there are made, for the agent cannot.
+/// Returns the paths of its own state that an agent with this environment may write when it works in `cwd`. Missing
+/// directories are created, because the agent cannot create them.
 pub(crate) fn prepare<'a>(
     places: impl IntoIterator<Item = &'a AgentStatePath>,
     environment: &Environment,
@@ -86,7 +87,7 @@ pub(crate) fn prepare<'a>(
     own
 }
 
-/// Where a place is.
+/// Resolves a state path.
 fn resolve_path(
     place: AgentStatePath,
     home: &Path,
@@ -102,7 +103,7 @@ fn resolve_path(
         Home(name) => home.join(name),
         HomeFile(name) => home.join(name),
         EnvOrHome(name, usual) => match variable(name) {
-            // Where a relative path leads is the agent's to say.
+            // Only the agent knows where a relative path leads.
             Some(_) => absolute(name)?,
             None => home.join(usual),
         },
@@ -113,7 +114,7 @@ fn resolve_path(
     })
 }
 
-/// Makes a directory of the user's alone, if it is not there.
+/// Creates a directory that only the user can access, if it does not exist.
 fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -122,16 +123,16 @@ fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-/// Whether whoever may write there could write the project, or all that the user has.
+/// Returns `true` if write access to this path would include the project, or everything the user has.
 fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     let real_home = std::fs::canonicalize(home);
     let home = real_home.as_deref().unwrap_or(home);
-    // Someone who works at home has all directories of agents in the project.
+    // If the user works in the home directory, all agents' directories are in the project.
     real.starts_with(project_root(cwd, home)) || cwd.starts_with(real) || home.starts_with(real)
 }
 
-/// The repository that someone works in. One that has the home directory in it is not meant: it keeps the
-/// user's settings, and is not what is worked on.
+/// Returns the root of the repository that contains `cwd`. A repository that contains the home directory does not
+/// count: it stores the user's settings, and is not what the user works on.
 fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
     let repository = cwd
         .ancestors()
@@ -151,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// A home directory, and an environment with it.
+    /// Creates a home directory, and an environment with it.
     fn home() -> (tempfile::TempDir, PathBuf, Environment) {
         let directory = tempfile::tempdir().unwrap();
         let home = directory.path().canonicalize().unwrap();
@@ -217,10 +218,11 @@ mod tests {
             assert_eq!(own.writable, Vec::<PathBuf>::new(), "{name}");
             assert_eq!(own.notes.len(), 1, "{name}");
         }
-        // In a directory of the project, the whole of it is meant.
+        // In a directory of the project, the whole project counts.
         let own = prepare(&[Home(".inside")], &environment, &cwd.join("inside"));
         assert_eq!(own.writable, Vec::<PathBuf>::new());
-        // Who works at home has it all in the project; who has a repository there has not.
+        // If the user works in the home directory, the state is in the project. If there is a repository in it, it is
+        // not.
         let own = prepare(&[Home(".codex")], &environment, &home);
         assert_eq!(own.writable, Vec::<PathBuf>::new());
         std::fs::create_dir(home.join(".git")).unwrap();
@@ -228,7 +230,7 @@ mod tests {
         std::fs::create_dir(&elsewhere).unwrap();
         let own = prepare(&[Home(".codex")], &environment, &elsewhere);
         assert_eq!(own.writable, [home.join(".codex")]);
-        // One that has the project in it.
+        // A state directory that contains the project.
         let inside = home.join(".codex/worktree");
         std::fs::create_dir(&inside).unwrap();
         let own = prepare(&[Home(".codex")], &environment, &inside);

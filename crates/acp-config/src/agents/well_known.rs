@@ -1,33 +1,33 @@
-//! Well-known agents: what each is called, how it is started and how it is installed.
+//! Well-known agents: their names, and how they are started and installed.
 //!
 //! From the registry of the protocol (`agentclientprotocol/registry`: a file `agent.json` for each) and the agents' own
-//! documentation, as they were in November 2026. Nothing here is ever installed or looked up by itself: it is what a
-//! person is told to type.
+//! documentation, as of November 2026. Nothing here is ever installed or looked up automatically: the commands are
+//! shown to the user.
 
 use super::state_paths::AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 use super::state_paths::{self, AgentStatePath};
 
-/// An agent that is known here.
+/// A well-known agent.
 #[derive(Debug)]
 pub struct KnownAgent {
-    /// What it is called here.
+    /// Its name here.
     pub name: &'static str,
-    /// What it is called elsewhere: in the registry, by its program, by other clients.
+    /// Its other names: in the registry, of its program, in other clients.
     pub aliases: &'static [&'static str],
-    /// What it is.
+    /// Its title.
     pub title: &'static str,
-    /// Its program and arguments; nothing for the bundled agent.
+    /// Its program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// How its makers say that it is installed. What it needs for that is not said.
+    /// The command that installs it, according to its makers. Its prerequisites are not listed.
     pub install: &'static str,
-    /// Where it keeps what it needs from run to run: settings, sessions, logins, logs, caches.
+    /// Where it stores its state: settings, sessions, credentials, logs, caches.
     pub state_paths: &'static [AgentStatePath],
 }
 
 /// The name of the bundled agent.
 pub const BUNDLED: &str = "acp";
 
-/// All of them. The bundled one first, then by name.
+/// All well-known agents: the bundled one first, then by name.
 pub const KNOWN: &[KnownAgent] = &[
     KnownAgent {
         name: BUNDLED,
@@ -182,7 +182,7 @@ pub const KNOWN: &[KnownAgent] = &[
     },
 ];
 
-/// The well-known agent that a command starts, by itself or with a program that fetches it first (`npx -y
+/// Returns the well-known agent that a command starts, directly or through a package runner (`npx -y
 /// @google/gemini-cli`).
 pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent> {
     let (program, args) = split_command(command)?;
@@ -196,13 +196,13 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
     args.find_map(|word| find_by_program(package_name(word)))
 }
 
-/// What a command has that runs an agent with a program that fetches it first: where that keeps it.
+/// Returns where the package runner of a command stores packages, if the command uses one.
 pub(crate) fn runner_of(command: &[String]) -> &'static [AgentStatePath] {
     let program = split_command(command).map(|(program, _)| program);
     program.and_then(state_paths::runner).unwrap_or_default()
 }
 
-/// The name of the program of a command, and its arguments; of `env A=B program` the program's.
+/// Returns the name of a command's program, and its arguments. For `env A=B program`, those of the program.
 fn split_command(command: &[String]) -> Option<(&str, &[String])> {
     let name = |word: &'_ String| {
         let file = std::path::Path::new(word).file_name();
@@ -223,14 +223,14 @@ fn split_command(command: &[String]) -> Option<(&str, &[String])> {
     Some((file, args))
 }
 
-/// The name of a package without its scope and its version: `gemini-cli` of `@google/gemini-cli@latest`.
+/// Returns a package's name without its scope and version: `gemini-cli` for `@google/gemini-cli@latest`.
 fn package_name(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     let end = name.find(['@', '=', '[']).unwrap_or(name.len());
     name.get(..end).unwrap_or(name)
 }
 
-/// The name of the package that an agent is installed from, if it is one.
+/// Returns the name of the package that an agent is installed from, if there is one.
 fn installed_package(known: &KnownAgent) -> Option<&'static str> {
     let install = known.install;
     let from = ["npm install -g ", "uv tool install "];
@@ -239,7 +239,7 @@ fn installed_package(known: &KnownAgent) -> Option<&'static str> {
         .map(package_name)
 }
 
-/// The agent whose program or package is called so.
+/// Returns the agent whose program or package has this name.
 fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
     KNOWN.iter().skip(1).find(|known| {
         known.command.first() == Some(&name)
@@ -248,7 +248,7 @@ fn find_by_program(name: &str) -> Option<&'static KnownAgent> {
     })
 }
 
-/// The agent of this name, or of one that it has elsewhere.
+/// Returns the agent that has this name or alias.
 #[must_use]
 pub fn find_well_known(name: &str) -> Option<&'static KnownAgent> {
     let is_called = |known: &&KnownAgent| known.name == name || known.aliases.contains(&name);

@@ -1,4 +1,4 @@
-//! What is to be done, as far as rules can tell.
+//! Actions: what an agent is about to do, as far as rules can tell.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use super::command::CommandLine;
 use crate::roots::{PathError, Roots};
 use crate::trusted_files::is_ordinary;
 
-/// Variables that a command may be given without becoming another one: they say how it shows things.
+/// Variables that only change how a command displays things, not which command it is.
 const HARMLESS: [&str; 12] = [
     "CI",
     "CLAUDECODE",
@@ -28,29 +28,29 @@ const HARMLESS: [&str; 12] = [
     "TZ",
 ];
 
-/// What is to be done, for [`Permissions::judge`](super::Permissions::judge).
+/// An action to decide about with [`Permissions::decide`](super::Permissions::decide).
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// Of which kind it is, as the agent says, or as it is.
+    /// The kind, as the agent reports it or as it is known.
     pub(crate) kind: ToolKind,
-    /// Which files it is about.
+    /// The files that the action is about.
     pub(crate) paths: Vec<ActionPath>,
-    /// What it runs.
+    /// The commands that it runs.
     pub(crate) commands: Vec<CommandLine>,
-    /// It has input that names a command in a way that cannot be understood.
+    /// Whether its input names a command in a form that cannot be read.
     pub(crate) has_unreadable_command: bool,
-    /// Commands run where the session's roots are, as far as is said.
+    /// Whether its commands run in the session's roots, as far as known.
     pub(crate) is_in_home: bool,
-    /// The one directory in which all of its commands run, without symlinks. Absent if there are none, several, or
-    /// one that is not there.
+    /// The one directory in which all of its commands run, without symlinks. `None` if there are no commands, if they
+    /// run in several directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
-    /// It changes files, whatever its kind: it has a diff.
+    /// Whether it changes files, whatever its kind: it has a diff.
     pub(crate) is_change: bool,
-    /// It shows a terminal, and so runs something, whatever its kind.
+    /// Whether it shows a terminal, and so runs something, whatever its kind.
     has_terminal: bool,
 }
 
-/// Where agents put the command in the input of a tool.
+/// The keys under which agents put the command in a tool's input.
 const COMMAND_KEYS: [&str; 6] = [
     "command",
     "cmd",
@@ -60,11 +60,11 @@ const COMMAND_KEYS: [&str; 6] = [
     "shell_command",
 ];
 
-/// Where they put its arguments, if those stand apart, and the directory in which it runs.
+/// The keys for its arguments, if they are separate, and for its working directory.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
 const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "workingDirectory"];
 
-/// Where they put the files that a tool works on.
+/// The keys for the files that a tool works on.
 const PATH_KEYS: [&str; 10] = [
     "path",
     "paths",
@@ -78,20 +78,20 @@ const PATH_KEYS: [&str; 10] = [
     "target_file",
 ];
 
-/// A file that something is about.
+/// A file that an action is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionPath {
-    /// As it was named, absolute and without `.` and `..`.
+    /// The path as it was given, absolute and without `.` and `..`.
     pub(crate) given_path: PathBuf,
-    /// Where that leads; absent if that cannot be said.
+    /// The real path. `None` if it is unknown.
     pub(crate) real_path: Option<PathBuf>,
-    /// It is under the session's directories, and no other program obeys it. Looked at only for a file that an agent
-    /// is about to change.
+    /// Whether the file is under the session's roots and no other program runs or trusts it. Checked only for a file
+    /// that an agent is about to change.
     pub(crate) is_ordinary: bool,
 }
 
 impl Action {
-    /// What an agent asks permission for: the files of its tool call's locations, diffs and input, and the
+    /// Returns what an agent requests permission for: the files of its tool call's locations, diffs and input, and the
     /// commands of its input.
     pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
@@ -124,7 +124,7 @@ impl Action {
         paths.dedup();
         let targets = paths.into_iter().map(|path| action_path(path, roots));
         let mut targets: Vec<ActionPath> = targets.collect();
-        // One file may be named in several ways, such as from the first root.
+        // One file may be named in several ways, for example relative to the first root.
         targets.sort_unstable_by(|a, b| a.given_path.cmp(&b.given_path));
         targets.dedup();
         action.paths = targets;
@@ -132,7 +132,7 @@ impl Action {
         action
     }
 
-    /// Adds the commands that the input of a tool names.
+    /// Adds the commands in a tool's input.
     fn add_commands_of(&mut self, input: &Value) {
         let first = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| input.get(key));
@@ -163,12 +163,13 @@ impl Action {
         self.commands.dedup();
     }
 
-    /// A file that is read (kind `read`) or changed (kind `edit`). A relative path is meant from the first root.
+    /// Returns the action of reading (kind `read`) or changing (kind `edit`) a file. A relative path is relative to the
+    /// first root.
     #[must_use]
     pub fn for_file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         let changes = kind == ToolKind::Edit;
         let mut target = action_path(path, roots);
-        // As it was named: `link/..` need not lead back.
+        // Checks the path as it was given: `link/..` need not lead back.
         target.is_ordinary = changes && is_ordinary(&absolute_path(path, roots), roots);
         Self {
             is_change: changes,
@@ -177,7 +178,7 @@ impl Action {
         }
     }
 
-    /// A line that a shell runs in the directory `cwd`.
+    /// Returns the action of running a line in a shell in the directory `cwd`.
     #[must_use]
     pub fn for_command(line: &str, cwd: &Path, roots: &Roots) -> Self {
         let mut command = CommandLine::from_line(line);
@@ -190,7 +191,7 @@ impl Action {
         action
     }
 
-    /// Something of which no more is known than its kind.
+    /// Returns an action of which only the kind is known.
     #[must_use]
     pub fn of_kind(kind: ToolKind) -> Self {
         Self {
@@ -205,7 +206,7 @@ impl Action {
         }
     }
 
-    /// A command that an agent runs through the client.
+    /// Returns the action of running a command through the client.
     pub(crate) fn for_terminal(request: &CreateTerminalRequest, roots: &Roots) -> Self {
         let mut command = CommandLine::from_terminal_request(&request.command, &request.args);
         command.cwd = request.cwd.as_ref().map(PathBuf::from);
@@ -219,20 +220,20 @@ impl Action {
         action
     }
 
-    /// Whether it runs anything.
+    /// Returns `true` if the action runs anything.
     pub(crate) fn executes(&self) -> bool {
         !self.commands.is_empty() || self.has_unreadable_command || self.has_terminal
     }
 
-    /// The kinds it is of: as the agent says, and what can be seen.
+    /// Returns the kinds of the action: the reported one, and those that its content shows.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ToolKind> {
         let executes = self.executes().then_some(&ToolKind::Execute);
         let edits = self.is_change.then_some(&ToolKind::Edit);
         std::iter::once(&self.kind).chain(executes).chain(edits)
     }
 
-    /// Finds out where the commands run. What says nothing of it runs in the first root, and a relative directory is
-    /// meant from there.
+    /// Finds the directory in which the commands run. The default is the first root, and a relative directory is
+    /// relative to it.
     fn find_directory(&mut self, roots: &Roots) {
         let first = roots.paths().next().unwrap_or(Path::new(""));
         let mut at_home = true;
@@ -259,7 +260,7 @@ impl Action {
 }
 
 impl CommandLine {
-    /// The variables that the command is started with. Only those that could make it another command are kept.
+    /// Sets the variables that the command is started with. Only those that could make it another command are stored.
     fn add_variables(&mut self, variables: Vec<(String, String)>) {
         self.env = variables;
         self.env.retain(|(name, value)| {
@@ -270,8 +271,8 @@ impl CommandLine {
     }
 }
 
-/// The command that an agent gives as input of its tool, with arguments that stand apart. `None` if it is neither
-/// a line nor a list of words.
+/// Parses the command in a tool's input, with arguments that may be separate. `None` if it is neither a line nor a list
+/// of words.
 fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
     let words = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_array()?.iter();
@@ -295,7 +296,7 @@ fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine
     }
 }
 
-/// The texts under these keys, be they texts or lists of texts.
+/// Returns the strings under these keys, which may be strings or lists of strings.
 fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for value in keys.iter().filter_map(|key| input.get(key)) {
@@ -308,7 +309,7 @@ fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     texts
 }
 
-/// Environment variables, as an object or as the protocol's list. `None` if they are written in no way that is known.
+/// Parses environment variables from an object or from the protocol's list. `None` if the form is unknown.
 fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     match value {
         Value::Object(variables) => variables
@@ -326,13 +327,13 @@ fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// The path, which is meant from the first root if it is relative.
+/// Returns the path made absolute from the first root.
 fn absolute_path(path: &str, roots: &Roots) -> PathBuf {
     let first = roots.paths().next().unwrap_or(Path::new(""));
     first.join(path)
 }
 
-/// The file of this name, and where it leads. A relative name is meant from the first root.
+/// Resolves a path. A relative path is relative to the first root.
 fn action_path(path: &str, roots: &Roots) -> ActionPath {
     let path = absolute_path(path, roots);
     ActionPath {
@@ -342,7 +343,7 @@ fn action_path(path: &str, roots: &Roots) -> ActionPath {
     }
 }
 
-/// Where the path leads, also outside of the roots and where nothing is yet.
+/// Resolves the path, also outside the roots and where nothing exists yet.
 fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
     match roots.resolve(path) {
         Ok(place) => return Some(place.name()),
@@ -357,7 +358,7 @@ fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
                 real.extend(behind.iter().rev());
                 return Some(real);
             }
-            // `..` behind what is not there leads nowhere.
+            // `..` after a part that does not exist leads nowhere.
             Err(_) => behind.push(above.file_name()?.to_owned()),
         }
         if !above.pop() {
@@ -366,7 +367,7 @@ fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
     }
 }
 
-/// The path without `.`, and with `..` taken for one step up.
+/// Returns the path without `.`, and with `..` taken as one step up.
 fn normalize_path(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();
     for component in path.components() {

@@ -1,32 +1,32 @@
-//! What an answer for always comes to.
+//! The effect of "always" answers.
 
 use acp_wire::v1::ToolKind;
 
 use super::{Action, DecisionSource, Permissions, RememberedSubject, remembered};
 
-/// What an answer for always (the kinds `allow_always` and `reject_always`) comes to in this program. The agent gets
-/// the answer as well, and may keep to it for itself.
+/// The effect of an "always" answer (the kinds `allow_always` and `reject_always`) in this program. The agent gets the
+/// answer as well, and may remember it itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AlwaysEffect {
-    /// It is remembered for the project until the person revokes it: for tool calls of this kind, and each of these
-    /// commands or files, exactly.
+    /// The answer is remembered for the project until the user revokes it: for tool calls of this kind, and exactly for
+    /// each of these commands or files.
     Remembered {
-        /// The kind.
+        /// The kind of the tool calls.
         kind: ToolKind,
-        /// What it is about; there is at least one.
+        /// The commands or files. There is at least one.
         subjects: Vec<RememberedSubject>,
     },
-    /// Nothing is remembered here. It is the agent's to remember, for as long as it does.
+    /// Nothing is remembered here. The agent may remember it, for as long as it chooses.
     LeftToAgent,
-    /// Nothing is remembered here, because this has the person asked each time.
+    /// Nothing is remembered here, because this rule has the user asked each time.
     AskEachTime(DecisionSource),
-    /// What each option is called: the agent has not asked, and the options are this program's own.
+    /// The name of each option says its effect: the agent has not asked, and the options are this program's own.
     OwnOptions,
 }
 
 impl Permissions {
-    /// What an answer for always to an agent's request about this comes to.
+    /// Returns the effect of an "always" answer to an agent's request about this action.
     pub(super) fn always(
         &self,
         action: &Action,

@@ -6,16 +6,16 @@ use super::command_parts::{CommandPart, split_command};
 use super::shell;
 use crate::program;
 
-/// The longest line that is looked at closely, in bytes.
+/// The longest line that is examined, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
-/// How many shells may be started in each other.
+/// How deeply shells may be nested.
 const DEEPEST: usize = 4;
 
 /// Shells whose `-c LINE` is read as the line itself.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
 
-/// Where a shell is the system's own. One elsewhere may be anything.
+/// Directories of the system's own shells. A shell elsewhere may be anything.
 #[cfg(unix)]
 const SHELL_PLACES: [&str; 5] = [
     "/bin",
@@ -25,32 +25,32 @@ const SHELL_PLACES: [&str; 5] = [
     "/run/current-system/sw/bin",
 ];
 
-/// A command that is asked for.
+/// A command that an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// As one types it in a shell. Of a shell that is started to run a line, that line.
+    /// The line as entered in a shell. For a shell that is started to run a line, that line.
     line: String,
-    /// Who makes words of the line.
+    /// Who splits the line into words.
     origin: WordOrigin,
-    /// Where it is to run, if that is said.
+    /// The working directory, if one is given.
     pub(crate) cwd: Option<PathBuf>,
-    /// The variables that it is given and that could make it another command, such as `PATH`.
+    /// The variables that it gets and that could make it another command, such as `PATH`.
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// Who makes words of a line.
+/// Who splits a line into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordOrigin {
     /// A shell, which also expands them.
     Shell,
-    /// The agent gave words; they are quoted in the line, and no shell sees them.
+    /// The agent gave words. They are quoted in the line, and no shell is involved.
     Words,
-    /// It is a line or the path of a program, depending on which files there are.
+    /// The line is either a shell line or the path of a program, depending on which files exist.
     Ambiguous,
 }
 
 impl CommandLine {
-    /// A line for a shell.
+    /// Creates a command from a line for a shell.
     pub(crate) fn from_line(line: &str) -> Self {
         let mut line = trim_line(line);
         let mut inner;
@@ -66,7 +66,7 @@ impl CommandLine {
         Self::new(line.to_owned(), WordOrigin::Shell)
     }
 
-    /// A program with its arguments.
+    /// Creates a command from a program and its arguments.
     pub(crate) fn from_words<S: AsRef<str>>(words: &[S]) -> Self {
         match shell_script(words) {
             Some(line) => Self::from_line(line),
@@ -77,8 +77,8 @@ impl CommandLine {
         }
     }
 
-    /// What [`SessionTerminals::create`](crate::SessionTerminals::create) runs, which takes a command without arguments for a line
-    /// if it looks like one.
+    /// Creates the command that [`SessionTerminals::create`](crate::SessionTerminals::create) runs. A command without
+    /// arguments is run as a shell line if it looks like one.
     pub(crate) fn from_terminal_request(command: &str, args: &[String]) -> Self {
         if !args.is_empty() || !program::is_shell_line(command) {
             let words: Vec<&str> = std::iter::once(command)
@@ -105,19 +105,19 @@ impl CommandLine {
         }
     }
 
-    /// Whether both are shown alike: the same line, in the same directory, with the same variables. Words are quoted in
-    /// the line, so that it does not matter who makes words of it.
+    /// Returns `true` if both look the same to the user: the same line, in the same directory, with the same variables.
+    /// Words are quoted in the line, so it does not matter who splits it.
     pub(crate) fn looks_same(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
 
-    /// The line.
+    /// Returns the line.
     pub(crate) fn line(&self) -> &str {
         &self.line
     }
 
-    /// The line, with a mark before each character that no wildcard may allow, since a shell makes something else of
-    /// it. `None` if nothing can be said of it.
+    /// Returns the line with a mark before each character that a shell interprets, which no wildcard may allow. `None`
+    /// if the line cannot be read.
     pub(super) fn marked(&self) -> Option<String> {
         if self.line.len() > LONGEST || self.line.contains(shell::MARK) {
             return None;
@@ -129,8 +129,8 @@ impl CommandLine {
         }
     }
 
-    /// Everything in the line that could be a command, more rather than less. `None` if that is too much to be looked
-    /// at.
+    /// Returns everything in the line that could be a command: rather too much than too little. `None` if the line is
+    /// too long to examine.
     pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
         match self.line.len() > LONGEST {
             true => None,
@@ -139,12 +139,12 @@ impl CommandLine {
     }
 }
 
-/// The line without the blanks and line ends around it that mean nothing to a shell.
+/// Trims the blanks and line ends around the line that mean nothing to a shell.
 fn trim_line(line: &str) -> &str {
     line.trim_matches([' ', '\t', '\n'])
 }
 
-/// The line that a shell is started with, if this starts a shell of the system's with nothing but a line.
+/// Returns the line that a shell is started with, if the words start a system shell with nothing but a line.
 fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     let [program, flags, line] = words else {
         return None;
@@ -189,7 +189,7 @@ mod tests {
         let line = |line| CommandLine::from_line(line).line;
         assert_eq!(line("bash -lc 'cargo test'"), "cargo test");
         assert_eq!(line(r#"sh -c "a; b""#), "a; b");
-        // These are not only that line, or no shell that one knows.
+        // These are more than that line, or not a known shell.
         for other in [
             "./bash -c x",
             "/tmp/sh -c x",

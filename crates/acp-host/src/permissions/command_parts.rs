@@ -1,14 +1,14 @@
-//! Takes a command line apart, to find what a rule that denies or asks is about.
+//! Splits a command line, to find the commands that a rule to deny or ask is about.
 //!
-//! More rather than less: what a shell would not run may be taken for a command here, such as the text behind `sudo`
-//! or in the quotes of `bash -c`. Nothing here allows anything.
+//! It finds rather too much than too little: what a shell would not run may be taken for a command here, such as the
+//! text after `sudo` or in the quotes of `bash -c`. Nothing here allows anything.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::wrappers;
 
-/// The most parts that a line is taken into, and how much text there may be in all of them.
+/// The maximum number of parts of a line, and of bytes in all of them.
 const MOST_PARTS: usize = 64 * 1024;
 const MOST_TEXT: usize = 64 * 1024 * 1024;
 
@@ -19,25 +19,25 @@ const INNER_BLANK: &str = "\u{1}";
 #[derive(Debug, Clone)]
 pub(super) struct CommandPart {
     text: Arc<str>,
-    /// The text with its words told from each other.
+    /// The text, with blanks inside words replaced, so that words are separable.
     words: Arc<str>,
-    /// Where the command begins, in either.
+    /// The offset at which the command starts, in either text.
     start: usize,
 }
 
 impl CommandPart {
-    /// The command, its words joined by blanks.
+    /// Returns the command, its words joined by blanks.
     pub(super) fn text(&self) -> &str {
         self.text.get(self.start..).unwrap_or_default()
     }
 
-    /// The same, where a blank is only between words.
+    /// Returns the same text, with blanks only between words.
     pub(super) fn words(&self) -> &str {
         self.words.get(self.start..).unwrap_or_default()
     }
 }
 
-/// Everything in the line that could be a command. `None` if that is too much.
+/// Returns everything in the line that could be a command. `None` if that is too much.
 pub(super) fn split_command(line: &str) -> Option<Vec<CommandPart>> {
     let mut apart = CommandParts::default();
     apart.add_parts(line.into(), line.into(), [0])?;
@@ -48,14 +48,14 @@ pub(super) fn split_command(line: &str) -> Option<Vec<CommandPart>> {
 #[derive(Default)]
 struct CommandParts {
     parts: Vec<CommandPart>,
-    /// Lines that were taken apart already.
+    /// Lines that were already split.
     split_lines: HashSet<String>,
-    /// How much text there is in all of it.
+    /// The total size of the text.
     size: usize,
 }
 
 impl CommandParts {
-    /// Counts the text. `None` if there is too much of it.
+    /// Adds to the total size. `None` if it is too large.
     fn add_size(&mut self, size: usize) -> Option<()> {
         self.size += size;
         (self.size <= MOST_TEXT && self.parts.len() <= MOST_PARTS).then_some(())
@@ -78,7 +78,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Takes apart a line. `is_code`: something in it runs the text that it is given.
+    /// Splits a line. `is_code` means that something in the line runs the text that it is given.
     fn split_line(&mut self, line: &str, is_code: bool) -> Option<()> {
         let line = line.replace("\\\r\n", "").replace("\\\n", "");
         let line = line.replace("${IFS}", " ").replace("$IFS", " ");
@@ -92,7 +92,7 @@ impl CommandParts {
         }
         let mut commands = split_shell_line(&line);
         commands.extend(line.split(ends_command).map(rough_words));
-        // `echo TEXT | sh` runs the text, too.
+        // `echo TEXT | sh` also runs the text.
         let is_code = is_code
             || commands
                 .iter()
@@ -104,7 +104,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Takes apart one command.
+    /// Splits one command.
     fn split_command_words(&mut self, words: &[String], is_code: bool) -> Option<()> {
         let skipped = words.iter().take_while(|word| is_assignment(word)).count();
         let words = words.get(skipped..).unwrap_or_default();
@@ -136,7 +136,7 @@ impl CommandParts {
         }
         starts.sort_unstable();
         starts.dedup();
-        // A blank of several bytes is replaced by one of a single byte.
+        // Replace a blank of several bytes by one of a single byte, so that offsets agree.
         let spaced = match spaced.len() == text.len() {
             true => spaced,
             false => text.clone(),
@@ -175,7 +175,7 @@ impl CommandParts {
     }
 }
 
-/// Where values may begin in an option: `--command=VALUE`, `-cVALUE`, `-qcVALUE`.
+/// Returns where values may start in an option: `--command=VALUE`, `-cVALUE`, `-qcVALUE`.
 fn value_starts(word: &str) -> impl Iterator<Item = usize> {
     let is_option = word.starts_with('-');
     let equals = word.find('=').map(|at| at + 1);
@@ -187,7 +187,7 @@ fn value_starts(word: &str) -> impl Iterator<Item = usize> {
         .into_iter()
 }
 
-/// What an alias stands for that git is given with `-c alias.NAME=VALUE`.
+/// Returns the value of an alias that git is given with `-c alias.NAME=VALUE`.
 fn git_alias_value(word: &str) -> Option<&str> {
     let alias = word.find("alias.").and_then(|at| word.get(at..))?;
     alias.split_once('=').map(|(_, value)| value)
@@ -207,22 +207,22 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// A program without its directory.
+/// Returns a program's name without its directory.
 fn file_name(program: &str) -> &str {
     program.rsplit(['/', '\\']).next().unwrap_or(program)
 }
 
-/// A program without its directory and without the ending of Windows, if it has one.
+/// Returns a program's name without its directory and its `.exe` suffix, if it has that suffix.
 fn program_stem(program: &str) -> Option<&str> {
     file_name(program).strip_suffix(".exe")
 }
 
-/// A program without its directory and its ending.
+/// Returns a program's name without its directory and any `.exe` suffix.
 fn bare_name(program: &str) -> &str {
     program_stem(program).unwrap_or(file_name(program))
 }
 
-/// The words of a piece of a line that may be cut anywhere, also within quotes.
+/// Returns the words of a piece of a line that may be cut anywhere, even within quotes.
 fn rough_words(piece: &str) -> Vec<String> {
     let piece = piece.trim().trim_end_matches('$').trim_end();
     shell_words::split(piece).unwrap_or_else(|_| {
@@ -231,7 +231,7 @@ fn rough_words(piece: &str) -> Vec<String> {
     })
 }
 
-/// The commands of a line, split where a shell does, without their redirections.
+/// Returns the commands of a line, split where a shell splits, without their redirections.
 fn split_shell_line(line: &str) -> Vec<Vec<String>> {
     let mut splitter = CommandSplitter::default();
     let mut chars = line.chars().peekable();
@@ -287,9 +287,9 @@ struct CommandSplitter {
     commands: Vec<Vec<String>>,
     words: Vec<String>,
     word: Option<String>,
-    /// What is to be added to the word.
+    /// Text to append to the word.
     text: String,
-    /// The word is the target of a redirection.
+    /// Whether the word is the target of a redirection.
     is_target: bool,
 }
 
@@ -310,7 +310,7 @@ impl CommandSplitter {
     }
 
     fn redirect(&mut self) {
-        // The number of a descriptor is part of it.
+        // The number of a file descriptor is part of the redirection.
         match &self.word {
             Some(word) if word.chars().all(|c| c.is_ascii_digit()) => self.word = None,
             _ => self.end_word(),
@@ -321,7 +321,7 @@ impl CommandSplitter {
     fn end_word(&mut self) {
         if let Some(word) = self.word.take() {
             match std::mem::take(&mut self.is_target) {
-                // What is given as input may be code.
+                // A here-string may be code.
                 true if word.contains(char::is_whitespace) => self.commands.push(vec![word]),
                 true => {}
                 false => self.words.push(word),

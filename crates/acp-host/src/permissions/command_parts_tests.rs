@@ -2,7 +2,7 @@ use super::super::command::CommandLine;
 use super::super::patterns::CommandPattern;
 use super::*;
 
-/// Whether a rule with this pattern denies the line.
+/// Returns `true` if a rule with this pattern denies the line.
 fn is_caught(pattern: &str, line: &str) -> bool {
     let pattern = CommandPattern::new(pattern).unwrap();
     let parts = CommandLine::from_line(line).parts().unwrap();
@@ -201,7 +201,7 @@ fn what_is_too_much_to_look_at_is_not_passed_over() {
     assert_eq!(parts(&"x".repeat(1024 * 1024 + 1)), None);
     assert_eq!(parts(&"x;".repeat(MOST_PARTS)), None);
     assert_eq!(parts(&format!("sudo {}", "x ".repeat(20_000))), None);
-    // As long as this is looked at.
+    // Still short enough to examine.
     assert!(parts(&format!("sudo rm {}", "file-in-a-directory ".repeat(500))).is_some());
     assert!(parts(&format!("bash -c '{}'", "echo \"a b\" | x;".repeat(2_000))).is_some());
 }

@@ -1,4 +1,4 @@
-//! Where all that is asked passes: what the agent asks permission for, and what it does without asking.
+//! The gate that every action of the agent passes: those it requests permission for, and those it takes without asking.
 
 use acp::client::PermissionRequest;
 use acp::{Error, Result, jsonrpc};
@@ -14,31 +14,31 @@ use super::{
 use crate::host::HostSession;
 use crate::roots::Roots;
 
-/// Decides, by what is said already or by asking.
+/// Decides about actions, with an existing decision or by asking the user.
 pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
     on_note: Box<dyn Fn(PermissionNote) + Send + Sync>,
-    /// The agent is our own, and has asked for all that its mode and the rules do not allow.
+    /// Whether the agent is trusted to ask for everything that its mode and the rules do not allow.
     trusts_agent_to_ask: bool,
 }
 
-/// A question for the person.
+/// A question for the user.
 pub(crate) struct GateQuestion {
     action: Action,
     description: String,
-    /// The rule that has them asked each time, if one does.
+    /// The rule that requires asking each time, if any.
     rule: Option<DecisionSource>,
 }
 
 impl GateQuestion {
-    /// Whether a rule wants it asked.
+    /// Returns `true` if a rule requires asking.
     pub(crate) fn asked_by_rule(&self) -> bool {
         self.rule.is_some()
     }
 
-    /// Whether an earlier answer in the session covers it, which is used up by that. `change` is what would become of a
-    /// file.
+    /// Returns `true` if an earlier answer in the session covers the action, and uses that grant up. `change` is the
+    /// change of a file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
@@ -68,10 +68,10 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         &self.permissions
     }
 
-    /// Answers a permission request.
+    /// Handles a permission request.
     ///
     /// # Errors
-    /// It is malformed: nobody could say what an answer to it means.
+    /// The request is malformed: the meaning of an answer to it would be unclear.
     pub(crate) async fn request(
         &self,
         grants: &Grants,
@@ -117,7 +117,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         Ok(outcome)
     }
 
-    /// Decides about what the agent does without asking; gives the question if a person must.
+    /// Decides about an action that the agent takes without asking. Returns the question if the user must decide.
     pub(crate) fn decide(&self, action: Action, what: String) -> Result<Option<GateQuestion>> {
         let rule = match self.permissions.decide(&action) {
             PermissionDecision::Allow => return Ok(None),
@@ -137,7 +137,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }))
     }
 
-    /// Asks the person what [`decide`](Self::decide) found to be a question.
+    /// Asks the user the question that [`decide`](Self::decide) returned.
     pub(crate) async fn ask_person(
         &self,
         session: &HostSession,
@@ -150,7 +150,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             "Allow once",
             PermissionOptionKind::AllowOnce,
         )];
-        // Where a rule asks each time, there is no always.
+        // Where a rule asks each time, "always" is not offered.
         let each_time = question.rule.is_some();
         let project = !each_time && self.permissions.can_remember(&question.action);
         let for_session = match question.action.commands.first() {
@@ -162,9 +162,9 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             {
                 Some("Allow all edits to project files in this session")
             }
-            // Of a file that other programs obey each change is asked.
+            // Each change to a file that other programs run or trust is asked about.
             None => None,
-            // What would be remembered must be all that was shown.
+            // What is remembered must be everything that was shown.
             Some(command) if command.env.is_empty() => Some("Allow exactly this for the session"),
             Some(_) => None,
         };
@@ -206,7 +206,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Asks the person, if there is one.
+    /// Asks the user, if there is one.
     async fn ask(
         &self,
         request: &PermissionRequest,
@@ -230,7 +230,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Remembers what was chosen, if it was chosen for always.
+    /// Remembers the choice if it is an "always" option.
     fn remember_choice(&self, question: &GateQuestion, option: &PermissionOption) {
         match option.kind {
             PermissionOptionKind::AllowAlways => self.remember(question, true),
@@ -239,14 +239,14 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    /// Remembers an answer for always.
+    /// Remembers an "always" answer.
     fn remember(&self, question: &GateQuestion, allowed: bool) {
         let not = |why: String| (self.on_note)(PermissionNote::NotRemembered { why });
         if let Some(by) = &question.rule {
             return not(format!("{by} requires asking each time"));
         }
         match self.permissions.remember(&question.action, allowed) {
-            // It is the agent's to remember, for as long as it does.
+            // The agent may remember it, for as long as it chooses.
             None => {}
             Some(Ok(answers)) => {
                 for answer in answers {
@@ -258,7 +258,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     }
 }
 
-/// The options of questions about what the agent did not ask for that are about the session and the project.
+/// Ids of the options for the session and the project, in questions that the agent did not ask.
 const SESSION: &str = "session";
 const PROJECT: &str = "project";
 const NEVER: &str = "never";
@@ -267,7 +267,7 @@ fn rejected_error() -> Error {
     Error::Rpc(jsonrpc::Error::internal("rejected by the user"))
 }
 
-/// Whether one can say what an answer to the request means.
+/// Checks that the meaning of an answer to the request is clear.
 fn check_request(request: &PermissionRequest) -> Result<(), String> {
     let mut options = request.options.iter();
     while let Some(option) = options.next() {
@@ -282,7 +282,7 @@ fn check_request(request: &PermissionRequest) -> Result<(), String> {
     }
 }
 
-/// What a request is about, for people.
+/// Returns what a request is about, for the user.
 fn describe_request(request: &PermissionRequest) -> String {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];
@@ -290,7 +290,7 @@ fn describe_request(request: &PermissionRequest) -> String {
     title.map_or_else(|| call.id.to_string(), Clone::clone)
 }
 
-/// The option that was chosen.
+/// Returns the chosen option.
 fn chosen_option<'a>(
     request: &'a PermissionRequest,
     outcome: &RequestPermissionOutcome,

@@ -1,9 +1,9 @@
-//! What a person's yes covers beyond the answer itself: the commands and files of the tool call that it was given
-//! for, when the agent then runs or changes them through the client.
+//! Grants: what an answer "allow" covers beyond the permission request itself. It covers the commands and files of the
+//! tool call, when the agent then runs or changes them through the client.
 //!
-//! An agent that asks first does what it asked for afterwards: it was allowed to run `make`, and calls
-//! `terminal/create`. A grant ties the two together, so that nobody is asked twice. It covers what the person was
-//! shown and nothing else, and ends with the turn and with its tool call. What no grant covers is asked.
+//! An agent that asks first then does what it asked for: it was allowed to run `make`, and calls `terminal/create`. A
+//! grant connects the two, so that the user is not asked twice. It covers what the user was shown and nothing else, and
+//! ends with the turn and with its tool call. What no grant covers is asked about.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -18,28 +18,28 @@ use acp_wire::v2::ToolCallStatus;
 use super::action::Action;
 use super::command::CommandLine;
 
-/// How many grants a session keeps. The oldest one goes first, and what it covered is asked again.
+/// How many grants a session stores. The oldest is dropped first, and what it covered is asked about again.
 const MOST_GRANTS: usize = 64;
 
-/// How many commands a session keeps that were allowed for as long as it lasts.
+/// How many commands are stored that are allowed for the whole session.
 const MOST_COMMANDS: usize = 1024;
 
-/// In how many ways the fragments of a diff may fit into a file before no more are tried.
+/// How many results are tried when the fragments of a diff fit into a file in several ways.
 const MOST_RESULTS: usize = 4;
 
-/// Where agents put the new text of a file in the input of a tool.
+/// The keys under which agents put a file's new text in a tool's input.
 const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_text"];
 
-/// A file that is about to be written.
+/// A change to a file that is about to be written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileEdit<'a> {
-    /// Its text now; absent if it has none that can be read.
+    /// The current text. `None` if it has none that can be read.
     pub(crate) old: Option<&'a str>,
-    /// Its text afterwards.
+    /// The new text.
     pub(crate) new: &'a str,
 }
 
-/// What was allowed in a session, shared by all that is asked there at the same time.
+/// The grants of a session, shared by all its actions that run at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<SessionGrants>);
 
@@ -48,39 +48,39 @@ impl Grants {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn has ended, and what was allowed in it is to be asked for again.
+    /// Ends the grants of a turn that has ended.
     pub(crate) fn turn_ended(&self) {
         self.lock().turn_ended();
     }
 }
 
-/// What was allowed in a session.
+/// The grants of a session.
 #[derive(Debug, Default)]
 pub(super) struct SessionGrants {
     /// How many turns have ended.
     ended_turns: u64,
     grants: VecDeque<Grant>,
-    /// Commands that may run for as long as the session lasts.
+    /// Commands that may run for the whole session.
     commands: HashSet<(String, PathBuf)>,
-    /// Files may be changed for as long as the session lasts, but for those that other programs obey.
+    /// Whether files may be changed for the whole session, except those that other programs run or trust.
     allows_edits: bool,
 }
 
-/// What one yes covers.
+/// What one "allow" covers.
 #[derive(Debug)]
 struct Grant {
     tool_call: ToolCallId,
     scope: GrantScope,
-    /// Each runs once.
+    /// Each may run once.
     commands: Vec<CommandLine>,
     reads: Vec<PathBuf>,
     edits: Vec<GrantedEdit>,
 }
 
-/// When something was asked. A yes holds only then.
+/// The turn in which a question was asked. A grant holds only there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantScope {
-    /// How many turns had ended.
+    /// How many turns had ended when it was asked.
     ended_turns: u64,
     is_in_turn: bool,
 }
@@ -92,7 +92,7 @@ struct GrantedEdit {
     shown_edit: ShownChange,
 }
 
-/// What the person saw of a change.
+/// What the user saw of a change.
 #[derive(Debug)]
 enum ShownChange {
     /// The whole new text.
@@ -102,7 +102,7 @@ enum ShownChange {
 }
 
 impl SessionGrants {
-    /// When something is asked now.
+    /// Returns the scope of a question that is asked now.
     pub(super) fn current_scope(&self, thread: &ThreadHandle) -> GrantScope {
         GrantScope {
             ended_turns: self.ended_turns,
@@ -115,10 +115,10 @@ impl SessionGrants {
         self.grants.clear();
     }
 
-    /// Adds what a yes to this request covers, which was asked at that moment.
+    /// Adds the grant of a request that was asked in the scope `when`.
     pub(super) fn add(&mut self, request: &PermissionRequest, action: &Action, when: GrantScope) {
         if when.ended_turns != self.ended_turns {
-            // The answer came too late: its turn is over.
+            // The answer came too late: the turn has ended.
             return;
         }
         let grant = Grant::new(request, action, when);
@@ -128,7 +128,7 @@ impl SessionGrants {
         self.grants.push_back(grant);
     }
 
-    /// Allows commands like these, or changes of files, for as long as the session lasts.
+    /// Allows these commands, or changes of files, for the whole session.
     pub(super) fn add_for_session(&mut self, action: &Action) {
         if action.commands.is_empty() {
             self.allows_edits |= action.kind == ToolKind::Edit;
@@ -142,7 +142,7 @@ impl SessionGrants {
         }
     }
 
-    /// Whether the session's grants cover what the agent does without asking, for as long as the session lasts.
+    /// Returns `true` if a grant for the whole session covers an action that the agent takes without asking.
     pub(super) fn covers_for_session(&self, action: &Action) -> bool {
         if action.commands.is_empty() {
             return self.allows_edits
@@ -159,8 +159,8 @@ impl SessionGrants {
         })
     }
 
-    /// Whether a grant covers what the agent does without asking. It is used up by that: a command runs once, and a
-    /// change is made once. Files are read as often as the agent likes.
+    /// Returns `true` if a grant covers an action that the agent takes without asking, and uses that up: a command runs
+    /// once, and a change is made once. Files may be read any number of times.
     pub(super) fn use_up_grant(
         &mut self,
         action: &Action,
@@ -246,7 +246,7 @@ impl Grant {
                 None => false,
                 Some(count) if count < diffs.len() => {
                     diffs.drain(..count);
-                    // The rest may still be applied.
+                    // The remaining diffs may still be applied.
                     return true;
                 }
                 Some(_) => true,
@@ -259,7 +259,7 @@ impl Grant {
     }
 }
 
-/// Whether the person was told that files are changed.
+/// Returns `true` if the user was told that files are changed.
 fn is_edit(action: &Action) -> bool {
     action.is_change
         || matches!(
@@ -268,8 +268,8 @@ fn is_edit(action: &Action) -> bool {
         )
 }
 
-/// What the request shows of the change of a file. `None` if it shows nothing of it, or the changes of others only: a
-/// person who has not seen a change has not allowed it, and is asked when it is made.
+/// Returns what the request shows of the change of a file. `None` if it shows nothing of it, or only changes of other
+/// files: a change that the user has not seen is not allowed, and is asked about when it is made.
 fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
     let is_it = |path: &str| {
         let path = Path::new(path);
@@ -299,10 +299,11 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
     text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
-/// How many of the diffs, from the first on, make of the old text the new one; `None` if no number of them does.
+/// Returns how many of the diffs, starting from the first, turn the old text into the new one. `None` if no number
+/// does.
 ///
-/// A diff is of the whole text, or of a part that stands in it: agents give either. A part that stands there several
-/// times may have been replaced once or everywhere.
+/// Agents give diffs of either the whole text or a part of it. A part that occurs several times may have been replaced
+/// once or everywhere.
 fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<usize> {
     let new = normalize_text(change.new);
     let mut results = vec![normalize_text(change.old.unwrap_or_default())];
@@ -311,7 +312,7 @@ fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<u
         let mut next: Vec<String> = Vec::new();
         for text in &results {
             let of_part = match diff.old.as_deref().map(normalize_text) {
-                // A new file: only where there is nothing yet.
+                // A new file: fits only where there is no text yet.
                 None => vec![(text.is_empty()).then(|| after.clone())],
                 Some(old) if old.is_empty() => vec![(text.is_empty()).then(|| after.clone())],
                 Some(old) if !text.contains(&old) => Vec::new(),
@@ -337,7 +338,7 @@ fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<u
     None
 }
 
-/// A text as agents show it: they leave out what a file keeps in any case, its line ends and byte order mark.
+/// Returns a text as agents show it, without what a file keeps anyway: its CR LF line ends and byte order mark.
 fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }
@@ -370,7 +371,7 @@ mod tests {
         assert_eq!(count(&whole, Some("a\nb\n"), "a\nc\n"), Some(1));
         assert_eq!(count(&whole, Some("a\r\nb\r\n"), "a\r\nc\r\n"), Some(1));
         assert_eq!(count(&whole, Some("a\nb\n"), "a\nd\n"), None);
-        // The file is another one than the person saw.
+        // The file is not the one that the user saw.
         assert_eq!(count(&whole, Some("x"), "a\nc\n"), None);
         let part = [(Some("b"), "c")];
         assert_eq!(count(&part, Some("a b b"), "a c b"), Some(1));
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(count(&both, Some("a b"), "a y"), None);
         let new = [(None, "text")];
         assert_eq!(count(&new, None, "text"), Some(1));
-        // Shown as a new file, and something would be lost.
+        // Shown as a new file, but existing text would be lost.
         assert_eq!(count(&new, Some("old"), "text"), None);
         assert_eq!(count(&[], None, "text"), None);
     }

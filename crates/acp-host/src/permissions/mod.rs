@@ -1,8 +1,7 @@
-//! What an agent may do: who says what, and whose word counts.
+//! What an agent may do, and which rule, answer or policy decides it.
 //!
-//! The stricter wins. Within what the user says, by rules and by answers that are remembered, the strictest
-//! of all that match counts, and without one the policy. What the project says is laid over it and can only
-//! make it stricter.
+//! The stricter decision wins. Among the user's own rules and remembered answers, the strictest match counts; if
+//! nothing matches, the policy does. The project's rules are applied on top and can only make the decision stricter.
 
 mod action;
 mod always_effect;
@@ -35,11 +34,11 @@ pub use self::remembered::{
 };
 pub use self::rules::{PermissionRule, PermissionRules, RuleEffect, RulesError};
 
-/// All that says what the agent of a connection may do.
+/// Everything that decides what the agent of a connection may do.
 #[derive(Debug, Clone)]
 pub struct Permissions {
     policy: Policy,
-    /// The policy gives way to the default of the user's rules.
+    /// Whether the default of the user's rules takes precedence over the policy.
     is_policy_default: bool,
     user: Option<PermissionRules>,
     project: Vec<PermissionRules>,
@@ -47,7 +46,7 @@ pub struct Permissions {
 }
 
 impl From<Policy> for Permissions {
-    /// The policy alone.
+    /// Uses the policy alone.
     fn from(policy: Policy) -> Self {
         Self {
             policy,
@@ -60,7 +59,7 @@ impl From<Policy> for Permissions {
 }
 
 impl Permissions {
-    /// The policy counts only where the user's rules have no default: nobody has chosen it.
+    /// Creates permissions with a policy that nobody chose: it counts only if the user's rules have no default.
     #[must_use]
     pub fn default_policy(policy: Policy) -> Self {
         Self {
@@ -69,45 +68,45 @@ impl Permissions {
         }
     }
 
-    /// Adds the user's own rules, which allow and forbid.
+    /// Adds the user's own rules, which can allow and deny.
     #[must_use]
     pub fn user(mut self, rules: PermissionRules) -> Self {
         self.user = Some(rules);
         self
     }
 
-    /// Adds the project's rules, which can only forbid.
+    /// Adds the project's rules, which can only make decisions stricter.
     #[must_use]
     pub fn project(mut self, rules: impl IntoIterator<Item = PermissionRules>) -> Self {
         self.project.extend(rules);
         self
     }
 
-    /// Adds what the user has said for always, and remembers there what they will say.
+    /// Adds the user's remembered answers, and stores new ones there.
     #[must_use]
     pub fn remembered(mut self, remembered: RememberedAnswers) -> Self {
         self.remembered = Some(remembered);
         self
     }
 
-    /// The policy.
+    /// Returns the policy.
     #[must_use]
     pub fn policy(&self) -> Policy {
         self.policy
     }
 
-    /// Whether the policy counts only where the user's rules have no default.
+    /// Returns `true` if the policy counts only where the user's rules have no default.
     #[must_use]
     pub fn is_policy_default(&self) -> bool {
         self.is_policy_default
     }
 
-    /// Whether anything at all may be read.
+    /// Returns `true` if anything at all may be read.
     pub(crate) fn may_read(&self) -> bool {
         !self.forbids_all()
     }
 
-    /// Whether anything at all may be changed or run, maybe after a question.
+    /// Returns `true` if anything at all may be changed or run, possibly after asking the user.
     pub(crate) fn may_change(&self) -> bool {
         let allows = |rules: &PermissionRules| {
             let mut effects = rules
@@ -135,7 +134,7 @@ impl Permissions {
         self.policy == Policy::None && !self.is_policy_default
     }
 
-    /// What is said to the action. Looks at files: where paths lead, and what is remembered.
+    /// Decides about the action. Accesses files: resolves paths, and reads remembered answers.
     #[must_use]
     pub fn decide(&self, action: &Action) -> PermissionDecision {
         let mut verdict = self.user_decision(action);
@@ -173,7 +172,7 @@ impl Permissions {
                         });
                     }
                 }
-                // There may be a no in it.
+                // It may contain a rejection.
                 Err(e) => {
                     return PermissionDecision::Deny(DecisionSource::UnreadableAnswers(
                         e.to_string(),
@@ -188,7 +187,7 @@ impl Permissions {
             Some(rules) if self.is_policy_default && rules.default_effect().is_some() => {
                 PermissionDecision::rules_default(rules)
             }
-            // Whatever the agent calls it, the strictest of what it can be seen to be counts.
+            // Whatever kind the agent reports, the strictest of the kinds that the action shows counts.
             _ => {
                 let effects = action.kinds().map(|kind| self.policy.effect(Some(kind)));
                 match effects.max().unwrap_or(RuleEffect::Deny) {
@@ -202,8 +201,8 @@ impl Permissions {
         }
     }
 
-    /// Remembers what a person has said for always. `None` if it is not remembered, since it cannot be said
-    /// exactly what it is about, or since there is no place for it.
+    /// Remembers an "always" answer. Returns `None` if it is not remembered, because it is not clear exactly what it is
+    /// about, or because there is no file for answers.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -213,27 +212,27 @@ impl Permissions {
         remembered::can_be_remembered(action).then(|| remembered.remember(action, allowed))
     }
 
-    /// Whether what a person says for always about this is remembered.
+    /// Returns `true` if an "always" answer about this action would be remembered.
     pub(crate) fn can_remember(&self, action: &Action) -> bool {
         self.remembered.is_some() && remembered::can_be_remembered(action)
     }
 }
 
-/// What is said to an action.
+/// The decision about an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
-    /// It may be done.
+    /// The action is allowed.
     Allow,
-    /// A person decides, and what they said before counts.
+    /// The user decides. Earlier answers count.
     Ask,
-    /// A person decides each time, because this rule says so.
+    /// The user decides each time, because this rule requires it.
     AskEachTime(DecisionSource),
-    /// No.
+    /// The action is denied.
     Deny(DecisionSource),
 }
 
 impl PermissionDecision {
-    /// The stricter of both.
+    /// Returns the stricter of both decisions.
     fn stricter(self, other: Self) -> Self {
         match (self, other) {
             (deny @ Self::Deny(_), _) | (_, deny @ Self::Deny(_)) => deny,
@@ -243,7 +242,7 @@ impl PermissionDecision {
         }
     }
 
-    /// What the rules say to what none of them matches.
+    /// Returns the decision about an action that none of the rules matches.
     fn rules_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
@@ -255,7 +254,7 @@ impl PermissionDecision {
     }
 }
 
-/// What the strictest of the rules says that match, if any does.
+/// Returns the strictest decision of the matching rules, if any match.
 fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<PermissionDecision> {
     let mut verdict = None;
     for rule in rules.iter() {
@@ -267,7 +266,7 @@ fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<Permission
         let says = match rule.effect() {
             RuleEffect::Allow if rule.matches_to_allow(action) => PermissionDecision::Allow,
             RuleEffect::Allow => continue,
-            // The person can see what it is.
+            // The rule may be about a command that cannot be read. The user can see what it is.
             _ if !rule.matches_to_deny(action) => match rule.may_match_to_deny(action) {
                 true => PermissionDecision::AskEachTime(by()),
                 false => continue,
@@ -284,11 +283,11 @@ fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<Permission
 }
 
 impl PermissionRule {
-    /// Whether all of the action is what the rule names.
+    /// Returns `true` if the rule names all of the action.
     fn matches_to_allow(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().all(|kind| self.kinds.contains(kind));
         let paths = if self.paths.is_empty() {
-            // What says what an agent may do is not allowed by the way.
+            // Files that set what an agent may do are allowed only if a pattern names them.
             !action
                 .paths
                 .iter()
@@ -303,7 +302,7 @@ impl PermissionRule {
                 })
         };
         let commands = if self.commands.is_empty() {
-            // A rule about files does not speak of commands, unless it names their kind.
+            // A rule about files does not cover commands, unless it names their kind.
             !action.executes() || !self.kinds.is_empty()
         } else {
             let named = |command| {
@@ -319,7 +318,7 @@ impl PermissionRule {
         kind && paths && commands
     }
 
-    /// Whether any of the action is what the rule names.
+    /// Returns `true` if the rule names any part of the action.
     fn matches_to_deny(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().any(|kind| self.kinds.contains(kind));
         let path = |target: &ActionPath| {
@@ -327,7 +326,7 @@ impl PermissionRule {
             ways.any(|way| self.paths.iter().any(|path| path.matches_to_deny(way)))
         };
         let command = |command: &CommandLine| match command.parts() {
-            // What cannot be looked at is taken for the worst.
+            // What cannot be examined is assumed to match.
             None => true,
             Some(parts) => parts.iter().any(|part| {
                 self.commands
@@ -339,13 +338,13 @@ impl PermissionRule {
             && (self.commands.is_empty() || action.commands.iter().any(command))
     }
 
-    /// Whether it is about commands, and the action has one that cannot be understood.
+    /// Returns `true` if the rule is about commands, and the action has one that cannot be read.
     fn may_match_to_deny(&self, action: &Action) -> bool {
         !self.commands.is_empty() && action.has_unreadable_command
     }
 }
 
-/// Who has said something.
+/// What a decision comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {
@@ -353,24 +352,24 @@ pub enum DecisionSource {
     Policy(Policy),
     /// A rule.
     Rule {
-        /// Its file.
+        /// The file that the rule is in.
         file: PathBuf,
-        /// Its number in it, counted from 1.
+        /// The rule's number in the file, counted from 1.
         number: usize,
-        /// The rule, for people.
+        /// The rule as text for the user.
         rule: String,
     },
-    /// The default of a file of rules.
+    /// The default of a permissions file.
     Default {
-        /// The file.
+        /// The permissions file.
         file: PathBuf,
     },
-    /// An answer that is remembered.
+    /// A remembered answer.
     Remembered {
-        /// Its number.
+        /// The answer's number.
         number: u64,
     },
-    /// What is remembered, which cannot be read, and why.
+    /// Remembered answers that cannot be read, with the reason.
     UnreadableAnswers(String),
 }
 
@@ -390,41 +389,41 @@ impl fmt::Display for DecisionSource {
     }
 }
 
-/// What a person is to be told of permissions, beside what they are asked.
+/// Something about permissions that the user should know in addition to the questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionNote {
-    /// Something was rejected without a question.
+    /// An action was rejected without asking.
     Rejected {
-        /// By whom.
+        /// What rejected it.
         by: DecisionSource,
-        /// What, for people: maybe the agent's own words.
+        /// The action, as text for the user. It may contain the agent's own words.
         what: String,
     },
-    /// Something was rejected because there is nobody to ask.
+    /// An action was rejected because there is no user to ask.
     NoUserToAsk {
-        /// What, for people: maybe the agent's own words.
+        /// The action, as text for the user. It may contain the agent's own words.
         what: String,
-        /// Whose question it would have been; the policy's, if absent.
+        /// The rule that requires asking. `None` means the policy.
         by: Option<DecisionSource>,
     },
-    /// Something would have been allowed, and the agent offers no answer that says so.
+    /// An action would have been allowed, but the agent offers no option that allows it.
     NoAllowOption {
-        /// What, for people: maybe the agent's own words.
+        /// The action, as text for the user. It may contain the agent's own words.
         what: String,
     },
-    /// A request was refused because it is malformed: nobody could say what an answer to it means.
+    /// A request was rejected because it is malformed: the meaning of an answer would be unclear.
     Malformed {
-        /// What, for people: maybe the agent's own words.
+        /// The action, as text for the user. It may contain the agent's own words.
         what: String,
-        /// What is wrong with it.
+        /// What is wrong with the request.
         why: String,
     },
-    /// An answer is remembered for the project.
+    /// An answer was remembered for the project.
     Remembered(RememberedAnswer),
-    /// An answer was to be remembered, and is not.
+    /// An answer could not be remembered.
     NotRemembered {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }

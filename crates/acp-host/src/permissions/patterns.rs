@@ -1,4 +1,4 @@
-//! Patterns for paths and for command lines.
+//! Patterns for paths and command lines.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,21 +9,21 @@ use super::command::CommandLine;
 use super::command_parts::CommandPart;
 use super::shell::MARK;
 
-/// Where rules for the agent are kept in a project. A pattern that allows must name it to match it.
+/// The directory of permission files in a project. A pattern that allows must name it to match it.
 pub(super) const OWN_DIRECTORY: &str = ".acp";
 
-/// A pattern for paths. `*` and `?` stand for anything but a `/`, `**` for any directories.
+/// A pattern for paths. `*` and `?` match anything but a `/`, and `**` matches any directories.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
-    /// What it matches to allow.
+    /// The globs that match to allow.
     allow_globs: GlobSet,
-    /// What it matches to ask or deny: also by way of symlinks in the pattern itself.
+    /// The globs that match to ask or deny: also through symlinks in the pattern itself.
     deny_globs: GlobSet,
 }
 
 impl PathPattern {
-    /// `base` is what a relative pattern is relative to: an existing directory, without symlinks.
+    /// Parses a pattern. A relative pattern is relative to `base`: an existing directory, without symlinks.
     pub(crate) fn new(text: &str, base: &Path) -> Result<Self, String> {
         let home = || std::env::home_dir().ok_or("cannot expand `~`: no home directory");
         let (start, rest) = match text.strip_prefix("~/") {
@@ -63,25 +63,25 @@ impl PathPattern {
         &self.text
     }
 
-    /// Whether it matches this path, which has no symlinks, to allow it.
+    /// Returns `true` if the pattern matches this path, which has no symlinks, to allow it.
     pub(crate) fn matches_to_allow(&self, real: &Path) -> bool {
         self.allow_globs.is_match(real)
             && (!is_permission_directory(real) || self.text.contains(OWN_DIRECTORY))
     }
 
-    /// Whether it matches this path, or a directory that it is in, to ask or deny.
+    /// Returns `true` if the pattern matches this path, or a directory that it is in, to ask or deny.
     pub(crate) fn matches_to_deny(&self, path: &Path) -> bool {
         path.ancestors().any(|path| self.deny_globs.is_match(path))
     }
 }
 
-/// Whether the path is, or is in, a directory that says what an agent may do.
+/// Returns `true` if the path is, or is in, a directory of permission files.
 pub(super) fn is_permission_directory(path: &Path) -> bool {
     path.components().any(|c| c.as_os_str() == OWN_DIRECTORY)
 }
 
-/// The ways to write a pattern. The directories that it begins with are followed as symlinks; to allow,
-/// only as long as it is not the project that says where they lead.
+/// Returns the forms of a pattern: as written, and with symlinks in its leading directories resolved. To allow, they
+/// are resolved only as far as the project does not control where they lead.
 fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
     let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
     let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
@@ -101,7 +101,7 @@ fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec
         text
     };
     let mut written = vec![write(&prefix)];
-    // As far as it is there.
+    // Resolve the part that exists.
     let there = prefix.ancestors().find_map(|above| {
         let real = std::fs::canonicalize(above).ok()?;
         Some((above.to_owned(), real))
@@ -125,7 +125,7 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
         let glob = GlobBuilder::new(pattern)
             .literal_separator(true)
             .backslash_escape(cfg!(not(windows)))
-            // As the systems' usual file systems do.
+            // As in the usual file systems of these operating systems.
             .case_insensitive(cfg!(any(windows, target_os = "macos")))
             .build();
         set.add(glob.map_err(|e| e.kind().to_string())?);
@@ -133,20 +133,20 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
     set.build().map_err(|e| e.kind().to_string())
 }
 
-/// A pattern for command lines: `*` stands for any text and `?` for any character, everything else for
-/// itself. ` *` at the end stands for any arguments, or none.
+/// A pattern for command lines. `*` matches any text, `?` any character, and everything else matches itself. ` *` at
+/// the end matches any arguments, or none.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     text: String,
-    /// What it matches to allow, in a line with marks.
+    /// Matches a marked line to allow it.
     allow_regex: Regex,
-    /// What it matches to ask or deny.
+    /// Matches a command to ask or deny.
     deny_regex: Regex,
-    /// The same, with options before and between subcommands.
+    /// Same, with options before and between subcommands.
     deny_regex_with_options: Regex,
 }
 
-/// What stands between two words of a pattern to ask or deny: options, maybe each with a value, toolchains such as
+/// What may be between two words of a pattern to ask or deny: options, each possibly with a value, toolchains such as
 /// `+nightly`, and variables.
 const OPTIONS: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
 
@@ -159,7 +159,7 @@ impl CommandPattern {
         if trimmed.contains(MARK) {
             return Err("patterns cannot contain NUL".to_owned());
         }
-        // Where names of files are, so are names of programs.
+        // Program names ignore case where file names do.
         let ignore_case = match cfg!(any(windows, target_os = "macos")) {
             true => "(?i)",
             false => "",
@@ -183,21 +183,21 @@ impl CommandPattern {
         &self.text
     }
 
-    /// Whether it matches the whole command to allow it. Wildcards stand for literal text; what a shell makes
-    /// something else of must be spelled out in the pattern.
+    /// Returns `true` if the pattern matches the whole command to allow it. Wildcards match literal text. Characters
+    /// that a shell interprets must be written in the pattern.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
         let marked = || command.marked();
         command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))
     }
 
-    /// Whether it matches this part of a command, to ask or deny.
+    /// Returns `true` if the pattern matches this part of a command, to ask or deny.
     pub(super) fn matches_to_deny(&self, part: &CommandPart) -> bool {
         self.deny_regex.is_match(part.text()) || self.deny_regex_with_options.is_match(part.words())
     }
 }
 
-/// A pattern as a regular expression, where a wildcard stands for `any` and other characters for what `literal` makes
-/// of them.
+/// Builds the regular expression of a pattern. A wildcard becomes `any`, and other characters become what `literal`
+/// returns.
 fn build_regex(
     pattern: &str,
     flags: &str,
@@ -311,13 +311,13 @@ mod tests {
         assert!(allows("echo *", "echo x"));
         assert!(allows("echo *", "echo"));
         assert!(allows("/bin/echo *", "/bin/echo"));
-        // Which of them it is depends on the files.
+        // Whether this is a line or a path depends on the files.
         assert!(!allows("/bin/echo *", "/bin/echo x"));
         assert!(allows("/bin/echo x", "/bin/echo x"));
     }
 
-    /// Runs a line in an empty directory, where the only other program that can be found leaves a mark. Gives what is
-    /// printed.
+    /// Runs a line in an empty directory, where the only other program that can be found leaves a mark. Returns the
+    /// output.
     #[cfg(unix)]
     fn printed_and_nothing_else(shell: &str, line: &str) -> String {
         use std::os::unix::fs::PermissionsExt;
@@ -357,11 +357,11 @@ mod tests {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Whatever characters there are: if the rule allows the line, a shell does one thing, with these words.
+    /// If the rule allows a line, with any characters, then a shell runs one command with these words.
     #[cfg(unix)]
     #[test]
     fn what_a_rule_allows_is_one_command_of_literal_words_to_real_shells() {
-        // `[%s]` is printed for each word behind it.
+        // `[%s]` is printed for each word after it.
         let start = "printf '[%s]' - ";
         let rules = ["echo *", "printf '[%s]' - *"].map(|text| CommandPattern::new(text).unwrap());
         let pieces = [
@@ -370,7 +370,7 @@ mod tests {
             "~", "!", "#", "=", "^", "%", ",", ":", "-", "+", "@", "/", ".", "x=", "é", "\u{a0}",
             "\u{2028}", "\u{1}", "\u{7f}", "1",
         ];
-        // The same each time.
+        // A fixed seed, so that each run is the same.
         let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
         let mut random = |below: usize| {
             state ^= state << 13;
@@ -423,7 +423,7 @@ mod tests {
         let pattern = |text| PathPattern::new(text, base).unwrap();
         assert!(pattern("src/**").matches_to_allow(Path::new("/no/such/project/src/a/b.rs")));
         assert!(!pattern("src/*").matches_to_allow(Path::new("/no/such/project/src/a/b.rs")));
-        // What is denied is denied with all that is in it.
+        // Denying a directory denies everything in it.
         assert!(pattern("secrets").matches_to_deny(Path::new("/no/such/project/secrets/a/b")));
         assert!(!pattern("secrets").matches_to_allow(Path::new("/no/such/project/secrets/a/b")));
         assert!(pattern("secrets/").matches_to_allow(Path::new("/no/such/project/secrets/a/b")));
@@ -434,7 +434,7 @@ mod tests {
         assert!(PathPattern::new("../x", base).is_err());
         assert!(PathPattern::new("", base).is_err());
         assert!(PathPattern::new("a[", base).is_err());
-        // Not by the way is an agent allowed to change what it may do.
+        // A general pattern does not allow an agent to change its own permissions.
         let own = Path::new("/no/such/project/.acp/permissions.toml");
         assert!(!pattern("**").matches_to_allow(own));
         assert!(pattern("**").matches_to_deny(own));

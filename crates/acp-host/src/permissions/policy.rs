@@ -1,4 +1,5 @@
-//! Policies: one word for what an agent may do. Answers to permission requests: the specification's page "Tool Calls", "Requesting Permission".
+//! Policies: one word for what an agent may do, and the answers they give to permission requests (specification page
+//! "Tool Calls", "Requesting Permission").
 
 use std::fmt;
 use std::future::Future;
@@ -12,14 +13,14 @@ use acp_wire::v1::{
 use super::AlwaysEffect;
 use super::rules::RuleEffect;
 
-/// Which tool calls are allowed without asking a person.
+/// Which tool calls are allowed without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Policy {
-    /// None, and none is rejected: a person decides each.
+    /// None, and none is rejected: the user decides about each.
     #[default]
     Ask,
-    /// Those that only look: of the kinds `read`, `search` and `think`. All others are rejected, those
-    /// without a kind too, and `fetch`, which can carry out what was read.
+    /// Those that only read: the kinds `read`, `search` and `think`. All others are rejected, including those without a
+    /// kind, and `fetch`, which can send out what was read.
     Reads,
     /// All.
     All,
@@ -27,12 +28,12 @@ pub enum Policy {
     None,
 }
 
-/// What a policy says to a permission request.
+/// A policy's decision about a permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PolicyDecision {
-    /// This.
+    /// This answer.
     Answer(RequestPermissionOutcome),
-    /// Nothing: a person must choose. Where there is none, it is [`RequestPermissionOutcome::Cancelled`].
+    /// The user must choose. Without a user, the outcome is [`RequestPermissionOutcome::Cancelled`].
     AskUser,
 }
 
@@ -40,7 +41,7 @@ impl Policy {
     /// All policies.
     pub const ALL: [Self; 4] = [Self::Ask, Self::Reads, Self::All, Self::None];
 
-    /// Its name: `ask`, `reads`, `all` or `none`.
+    /// Returns the name: `ask`, `reads`, `all` or `none`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,12 +52,11 @@ impl Policy {
         }
     }
 
-    /// Decides about a tool call of this kind, as the request or an earlier report of the tool call
-    /// has it.
+    /// Decides about a tool call of this kind, as given in the request or in an earlier report of the tool call.
     ///
-    /// An option is chosen by its kind alone, never by what it is called, and the one that binds least
-    /// first: "once" before "always". Allowing where no option says yes is left to a person. Rejecting
-    /// where no option says no is the outcome `cancelled`.
+    /// An option is chosen only by its kind, never by its name. The least binding one is preferred: "once" before
+    /// "always". If the policy allows and no option does, the user decides. If it rejects and no option does, the
+    /// outcome is `cancelled`.
     #[must_use]
     pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> PolicyDecision {
         match self.effect(kind) {
@@ -70,7 +70,7 @@ impl Policy {
         }
     }
 
-    /// What it says to a tool call of this kind.
+    /// Returns the policy's effect on a tool call of this kind.
     pub(crate) fn effect(self, kind: Option<&ToolKind>) -> RuleEffect {
         let looks = matches!(
             kind,
@@ -85,7 +85,7 @@ impl Policy {
     }
 }
 
-/// The option that says yes or no and binds least, if there is one.
+/// Returns the least binding option that allows or rejects, if there is one.
 pub(crate) fn answer(
     allow: bool,
     options: &[PermissionOption],
@@ -122,21 +122,21 @@ impl FromStr for Policy {
     }
 }
 
-/// The name of no policy.
+/// An error for a name that is not a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy `{0}`; expected ask, reads, all or none")]
 pub struct ParsePolicyError(String);
 
-/// Has a person choose.
+/// Asks the user for decisions.
 pub trait Prompter {
-    /// Shows the request and waits for the choice: one of its options, or `None` if the person makes
-    /// none. Dropping the future withdraws the question.
+    /// Shows the request and waits for the choice: one of its options, or `None` if the user makes none. Dropping the
+    /// future withdraws the question.
     fn ask(
         &self,
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
 
-    /// The same, for those who also say what an answer for always comes to. This is what is called.
+    /// Same as [`ask`](Self::ask), with the effect of an "always" answer. This is the method that is called.
     fn ask_with(
         &self,
         request: &PermissionRequest,
@@ -145,7 +145,7 @@ pub trait Prompter {
         self.ask(request)
     }
 
-    /// Whether there is anyone to ask now. Where there is nobody, what would be asked is rejected.
+    /// Returns `true` if there is a user to ask now. Otherwise, what would be asked about is rejected.
     fn can_ask(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! The project that a session works in, and the rules that it brings.
+//! The project that a session works in, and its rules.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::rules::{PermissionRules, RulesError};
 use crate::roots::PathError;
 use crate::sys;
 
-/// Where a project has its rules.
+/// The name of a project's permissions file.
 const FILE: &str = "permissions.toml";
 
 /// What marks the root of a repository: a directory, or a file in a work tree.
@@ -25,10 +25,10 @@ pub struct Project {
 }
 
 impl Project {
-    /// The project that `cwd` is in: the repository, or, where there is none, the directory itself.
+    /// Returns the project that `cwd` is in: the repository or, without one, the directory itself.
     ///
     /// # Errors
-    /// `cwd` is not there.
+    /// `cwd` does not exist.
     pub fn of(cwd: &Path) -> io::Result<Self> {
         let cwd = std::fs::canonicalize(cwd)?;
         let is_root = |directory: &&Path| directory.join(REPOSITORY).symlink_metadata().is_ok();
@@ -40,34 +40,34 @@ impl Project {
         })
     }
 
-    /// Its root, without symlinks.
+    /// Returns the root, without symlinks.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.directories.last().map_or(Path::new(""), |root| root)
     }
 
-    /// Its directories, without symlinks: from the session's up to its root.
+    /// Returns the directories, without symlinks, from the session's up to the root.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         self.directories.iter().map(PathBuf::as_path)
     }
 
-    /// The rules of each of its directories that has any, the root's first. Relative paths in them are
-    /// meant from the directory that `.acp` is in.
+    /// Reads the rules of each directory that has any, starting at the root. Relative paths in them are relative to the
+    /// directory that contains `.acp`.
     ///
-    /// All of them hold: a project's rules can only forbid.
+    /// All of them apply: a project's rules can only make decisions stricter.
     ///
     /// # Errors
-    /// Rules that are there cannot be read or leave the project by a symlink: without them, more would be
-    /// allowed than the project says.
+    /// A rules file exists but cannot be read, or leaves the project through a symlink. Ignoring it would allow more
+    /// than the project does.
     pub fn rules(&self) -> Result<Vec<PermissionRules>, RulesError> {
         let read = |directory: &PathBuf| rules_in(directory).transpose();
         self.directories.iter().rev().filter_map(read).collect()
     }
 
-    /// The file of this name in the `.acp` that is nearest to the session's directory, if there is one.
+    /// Opens the file of this name in the `.acp` nearest to the session's directory, if one exists.
     ///
     /// # Errors
-    /// It is there and cannot be opened, is no regular file, or leaves the project by a symlink.
+    /// The file exists but cannot be opened, is not a regular file, or leaves the project through a symlink.
     pub fn nearest(&self, name: &str) -> Result<Option<ProjectFile>, RulesError> {
         for directory in &self.directories {
             if let Some((path, opened)) = open_in(directory, name)? {
@@ -82,15 +82,15 @@ impl Project {
     }
 }
 
-/// A file that a project has in its `.acp`, opened.
+/// An open file from a project's `.acp`.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProjectFile {
-    /// The directory that `.acp` is in, without symlinks.
+    /// The directory that contains `.acp`, without symlinks.
     pub directory: PathBuf,
-    /// What it is called.
+    /// The file's path.
     pub path: PathBuf,
-    /// The file itself, whatever its name becomes.
+    /// The open file. It stays the same when its name changes.
     pub file: std::fs::File,
 }
 
@@ -101,7 +101,7 @@ fn rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
     }
 }
 
-/// Opens the file of this name in the `.acp` of a directory, if it has one.
+/// Opens the file of this name in the `.acp` of a directory, if it exists.
 fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
     let below = Path::new(OWN_DIRECTORY).join(name);
     let file = directory.join(&below);
@@ -119,7 +119,7 @@ fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, Rule
     let opened = match dir.open_with(&below, &options) {
         Ok(opened) => opened,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            // A symlink that leads nowhere is still meant to lead to rules.
+            // A dangling symlink is still meant to lead to rules.
             let is_link = |path: &Path| dir.symlink_metadata(path).is_ok_and(|m| m.is_symlink());
             return match is_link(Path::new(OWN_DIRECTORY)) || is_link(&below) {
                 true => Err(failed(e)),

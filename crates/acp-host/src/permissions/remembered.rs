@@ -1,6 +1,6 @@
-//! What a person has said with "always", for each project: kept in a file of theirs until they revoke it.
+//! Remembered answers: the user's "always" answers, stored for each project until they are revoked.
 //!
-//! A project's file is named by a hash of the project's path and has the path in it.
+//! The name of a project's file is a hash of the project's path. The file also contains the path.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,40 +14,40 @@ use super::action::Action;
 use super::rules::RuleEffect;
 use crate::state_file::{StateFile, StateFileError};
 
-/// The largest file, in bytes.
+/// The maximum size of a file, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// How much is remembered for a project at most.
+/// The maximum number of answers for a project.
 const MOST: usize = 10_000;
 
 /// The longest command or path that is remembered, in bytes.
 const LONGEST: usize = 4096;
 
-/// What is remembered for a project.
+/// The remembered answers of a project.
 #[derive(Debug, Clone)]
 pub struct RememberedAnswers {
     file: StateFile,
     project: PathBuf,
 }
 
-/// Something that a person has said for always.
+/// An "always" answer of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RememberedAnswer {
-    /// Its number in the project. None is given twice.
+    /// Its number in the project. Numbers are never reused.
     pub number: u64,
-    /// Whether it was a yes.
+    /// Whether it allows.
     pub allowed: bool,
-    /// Of which kind the tool call was.
+    /// The kind of the tool call.
     pub kind: String,
     /// What it is about.
     #[serde(flatten)]
     pub subject: RememberedSubject,
-    /// The directory in which the command runs, without symlinks, if it is not the project's own. Only a yes has
-    /// it: a no holds everywhere.
+    /// The directory in which the command runs, without symlinks, if it is not the project's own. Only an answer that
+    /// allows has it: a rejection holds everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// When, in seconds since 1970.
+    /// When it was given, in seconds since 1970.
     pub at: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct RememberedAnswer {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RememberedSubject {
-    /// This command line, exactly.
+    /// Exactly this command line.
     Command(String),
     /// This file, by its real path.
     Path(PathBuf),
@@ -71,8 +71,8 @@ struct RememberedContents {
 }
 
 impl RememberedAnswers {
-    /// What is remembered for the project at `project`, without symlinks, in `directory`. Nothing is
-    /// created before there is something to remember.
+    /// Opens the answers for the project at `project` (a path without symlinks) in `directory`. Nothing is created
+    /// until there is something to remember.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
         let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
@@ -85,16 +85,16 @@ impl RememberedAnswers {
         }
     }
 
-    /// The file that has it.
+    /// Returns the path of the file.
     #[must_use]
     pub fn file(&self) -> &Path {
         self.file.file()
     }
 
-    /// All answers, the oldest first.
+    /// Returns all answers, the oldest first.
     ///
     /// # Errors
-    /// The file is there and cannot be read, or is not what was written.
+    /// The file exists but cannot be read, or its content is invalid.
     pub fn answers(&self) -> Result<Vec<RememberedAnswer>, RememberedAnswersError> {
         Ok(self.read()?.answers)
     }
@@ -103,7 +103,7 @@ impl RememberedAnswers {
         self.check_project(self.file.read()?)
     }
 
-    /// What is kept in the file, if it is about this project.
+    /// Returns the content of the file, if it is about this project.
     fn check_project(
         &self,
         kept: Option<RememberedContents>,
@@ -123,7 +123,7 @@ impl RememberedAnswers {
         Ok(contents)
     }
 
-    /// Reads, changes, and writes, while nobody else does.
+    /// Reads, changes and writes the file under a lock.
     fn update<T>(
         &self,
         change: impl FnOnce(&mut RememberedContents) -> Result<T, RememberedAnswersError>,
@@ -135,8 +135,8 @@ impl RememberedAnswers {
         })
     }
 
-    /// Remembers a yes or a no to what the action is about: each of its commands, or, if it has none, each
-    /// of its files. Gives what is remembered: nothing if it cannot be said exactly what it is about.
+    /// Remembers an answer about an action: for each of its commands or, if it has none, for each of its files. Returns
+    /// the new answers: none if it is not clear exactly what the action is about.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -155,7 +155,7 @@ impl RememberedAnswers {
             let mut remembered = Vec::new();
             for subject in subjects {
                 let kind = action.kind.as_str().to_owned();
-                // The last word counts.
+                // The latest answer counts.
                 contents.answers.retain(|old| {
                     let is_replaced = !allowed || !old.allowed || old.cwd == cwd;
                     old.kind != kind || old.subject != subject || !is_replaced
@@ -181,10 +181,10 @@ impl RememberedAnswers {
         })
     }
 
-    /// Forgets the answer with this number. Gives what it was, if there was one.
+    /// Revokes the answer with this number. Returns it if it existed.
     ///
     /// # Errors
-    /// As for [`answers`](Self::answers), or it cannot be written.
+    /// Same as for [`answers`](Self::answers), or the file cannot be written.
     pub fn revoke(&self, number: u64) -> Result<Option<RememberedAnswer>, RememberedAnswersError> {
         if self.answers()?.iter().all(|answer| answer.number != number) {
             return Ok(None);
@@ -198,10 +198,10 @@ impl RememberedAnswers {
         })
     }
 
-    /// Forgets all answers. Gives how many there were.
+    /// Revokes all answers. Returns how many there were.
     ///
     /// # Errors
-    /// As for [`revoke`](Self::revoke).
+    /// Same as for [`revoke`](Self::revoke).
     pub fn revoke_all(&self) -> Result<usize, RememberedAnswersError> {
         if self.answers()?.is_empty() {
             return Ok(0);
@@ -211,7 +211,7 @@ impl RememberedAnswers {
 }
 
 impl RememberedAnswers {
-    /// Whether the answer is about what happens in this directory: absent for files.
+    /// Returns `true` if the answer applies in this directory, which is `None` for files.
     fn applies_in(&self, answer: &RememberedAnswer, directory: Option<&Path>) -> bool {
         match &answer.subject {
             RememberedSubject::Path(_) => true,
@@ -221,9 +221,10 @@ impl RememberedAnswers {
         }
     }
 
-    /// What the answers say to an action: a no to any part of it, or a yes to all of it, and by which answer.
+    /// Returns the effect of the answers on an action, and the answer that decides: a rejection of any part of it, or
+    /// permission for all of it.
     ///
-    /// A yes is for exactly what was shown. A no is for the command or the file, whatever the agent puts around it:
+    /// Permission covers exactly what was shown. A rejection covers the command or the file, whatever the agent adds:
     /// another kind, another directory, variables, or more commands.
     pub(super) fn effect_on<'a>(
         &self,
@@ -249,7 +250,7 @@ impl RememberedAnswers {
     }
 }
 
-/// Whether the answer is a no to any part of the action.
+/// Returns `true` if the answer rejects any part of the action.
 fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
     if answer.allowed {
         return false;
@@ -257,7 +258,7 @@ fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
     match &answer.subject {
         RememberedSubject::Command(line) => action.commands.iter().any(|command| {
             let parts = command.parts();
-            // What is too long to be taken apart may hide it.
+            // A line that is too long to split may hide the command.
             command.line() == line
                 || parts.is_none_or(|parts| parts.iter().any(|part| part.text() == line))
         }),
@@ -272,7 +273,7 @@ fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
     }
 }
 
-/// What the action is about, if that can be said exactly.
+/// Returns what the action is about, if that can be said exactly.
 pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     let fits = |subject: &RememberedSubject| match subject {
         RememberedSubject::Command(line) => line.len() <= LONGEST,
@@ -284,7 +285,7 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
         let is_exact = action.is_in_home
             && action.directory.is_some()
             && !action.has_unreadable_command
-            // A change that comes with a command was shown, and no line can stand for it.
+            // The user was shown a change together with the command, which no line can represent.
             && !action.is_change
             && action.commands.iter().all(|command| command.env.is_empty());
         if !is_exact {
@@ -305,20 +306,20 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     (!subjects.is_empty() && subjects.iter().all(fits)).then_some(subjects)
 }
 
-/// Whether it could be remembered.
+/// Returns `true` if an answer about the action could be remembered.
 pub(super) fn can_be_remembered(action: &Action) -> bool {
     subjects(action).is_some()
 }
 
 impl RememberedAnswer {
-    /// The kind, as the protocol has it.
+    /// Returns the tool kind, as in the protocol.
     #[must_use]
     pub fn tool_kind(&self) -> ToolKind {
         ToolKind::from(self.kind.as_str())
     }
 }
 
-/// For people, such as "allow execute `cargo test`".
+/// Text for the user, such as "allow execute `cargo test`".
 impl std::fmt::Display for RememberedAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let effect = if self.allowed {
@@ -339,30 +340,30 @@ impl std::fmt::Display for RememberedAnswer {
     }
 }
 
-/// Why what is remembered cannot be read or written.
+/// Why remembered answers cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RememberedAnswersError {
-    /// The system says no.
+    /// The system reports an error.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not what was written.
+    /// The content is invalid.
     #[error("{}: {what}; delete the file to forget all answers", file.display())]
     Broken {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// What is wrong.
         what: String,
     },
-    /// No more is remembered.
+    /// The file is full, so no more answers are remembered.
     #[error("{}: too many remembered answers; revoke some with `acp permissions revoke`", file.display())]
     Full {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
 }

@@ -1,5 +1,4 @@
-//! Rules as they are written: in TOML, read strictly, because a rule that is passed over is a rule that
-//! does not hold.
+//! Rules in TOML. They are parsed strictly, because a rule that is ignored does not apply.
 
 use std::fmt;
 use std::io;
@@ -12,23 +11,23 @@ use toml::Spanned;
 
 use super::patterns::{CommandPattern, PathPattern};
 
-/// The largest file of rules that is read, in bytes.
+/// The maximum size of a permissions file, in bytes.
 pub(super) const MAX_FILE: u64 = 64 * 1024;
 
-/// What a rule says. What is stricter is greater.
+/// The effect of a rule. The stricter effect is the greater one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleEffect {
-    /// It may be done without a question.
+    /// The action is allowed without asking.
     Allow,
-    /// A person is asked, each time.
+    /// The user is asked each time.
     Ask,
-    /// It is rejected.
+    /// The action is denied.
     Deny,
 }
 
 impl RuleEffect {
-    /// The word for it: `allow`, `ask` or `deny`.
+    /// Returns the name: `allow`, `ask` or `deny`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,7 +52,7 @@ pub struct PermissionRules {
     rules: Vec<PermissionRule>,
 }
 
-/// A rule: what it says, and of what. It matches if all that it names match.
+/// A rule: an effect, and what it applies to. It matches if all of its conditions match.
 #[derive(Debug, Clone)]
 pub struct PermissionRule {
     number: usize,
@@ -64,17 +63,17 @@ pub struct PermissionRule {
 }
 
 impl PermissionRules {
-    /// Reads the rules of a file; none if it is not there. Relative paths in them are meant from `base`,
-    /// a directory that is there.
+    /// Reads the rules of a file, or returns `None` if it does not exist. Relative paths in them are relative to
+    /// `base`, an existing directory.
     ///
     /// # Errors
-    /// The file cannot be read, or something in it is no rule. Nothing is passed over.
+    /// The file cannot be read, or contains anything that is not a valid rule. Nothing is ignored.
     pub fn read(file: &Path, base: &Path) -> Result<Option<Self>, RulesError> {
         let failed = |source| RulesError::Io {
             file: file.to_owned(),
             source,
         };
-        // Looking first, because opening a fifo waits.
+        // Checked first, because opening a FIFO blocks.
         match std::fs::metadata(file) {
             Ok(metadata) if metadata.is_file() => {}
             Ok(_) => {
@@ -107,10 +106,10 @@ impl PermissionRules {
         Self::parse(&text, file, base)
     }
 
-    /// Reads rules from their text. `file` is what they are called.
+    /// Parses rules from text. `file` is the name to report.
     ///
     /// # Errors
-    /// As for [`read`](Self::read).
+    /// Same as for [`read`](Self::read).
     pub fn parse(text: &str, file: &Path, base: &Path) -> Result<Self, RulesError> {
         let wrong = |at: Option<usize>, what: String| RulesError::Invalid {
             file: file.to_owned(),
@@ -137,32 +136,32 @@ impl PermissionRules {
         })
     }
 
-    /// The file they are from.
+    /// Returns the file that the rules are from.
     #[must_use]
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// What the file says of everything that none of its rules matches, if it does.
+    /// Returns the effect on actions that no rule matches, if the file sets one.
     #[must_use]
     pub fn default_effect(&self) -> Option<RuleEffect> {
         self.default
     }
 
-    /// The rules, in their order.
+    /// Returns the rules, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &PermissionRule> {
         self.rules.iter()
     }
 }
 
-/// In which line, counted from 1, the byte is.
+/// Returns the line, counted from 1, of a byte offset.
 fn line_of(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
 impl PermissionRule {
-    /// The rule as it is written; otherwise where in the file something is wrong, and what.
+    /// Converts a rule as it is written. The error has the offset in the file, and what is wrong there.
     fn from_written(
         number: usize,
         rule: Spanned<WrittenRule>,
@@ -197,36 +196,36 @@ impl PermissionRule {
         })
     }
 
-    /// Which of the file's rules it is, counted from 1.
+    /// Returns the rule's number in its file, counted from 1.
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// What it says.
+    /// Returns the rule's effect.
     #[must_use]
     pub fn effect(&self) -> RuleEffect {
         self.effect
     }
 
-    /// The kinds of tool calls it is about; empty for any.
+    /// Returns the kinds of tool calls that the rule matches. Empty means any.
     #[must_use]
     pub fn kinds(&self) -> &[ToolKind] {
         &self.kinds
     }
 
-    /// The patterns for commands; empty for any.
+    /// Returns the patterns for commands. Empty means any.
     pub fn commands(&self) -> impl Iterator<Item = &str> {
         self.commands.iter().map(CommandPattern::text)
     }
 
-    /// The patterns for paths, as they are written; empty for any.
+    /// Returns the patterns for paths, as written. Empty means any.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(PathPattern::text)
     }
 }
 
-/// For people, such as "allow execute: command `cargo test*`".
+/// Text for the user, such as "allow execute: command `cargo test*`".
 impl fmt::Display for PermissionRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.effect)?;
@@ -248,7 +247,7 @@ impl fmt::Display for PermissionRule {
     }
 }
 
-/// Reads each of the texts of a key.
+/// Parses each of the strings under a key.
 fn parse_each<T>(
     key: &str,
     texts: Option<Spanned<StringOrList>>,
@@ -261,7 +260,7 @@ fn parse_each<T>(
     let wrong = |what: String| (at, format!("`{key}`: {what}"));
     let texts = texts.into_inner().0;
     if texts.is_empty() {
-        // It would match nothing, or everything, depending on whom one asks.
+        // An empty list could mean nothing or everything.
         return Err(wrong(
             "empty list; omit the key to match anything".to_owned(),
         ));
@@ -286,7 +285,7 @@ struct WrittenRule {
     path: Option<Spanned<StringOrList>>,
 }
 
-/// A text, or a list of texts.
+/// A string, or a list of strings.
 struct StringOrList(Vec<String>);
 
 impl<'de> Deserialize<'de> for StringOrList {
@@ -319,40 +318,40 @@ impl<'de> Deserialize<'de> for StringOrList {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
-    /// Something in it is no rule.
+    /// The file contains something that is not a valid rule.
     #[error("{}{}: {what}", file.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
     Invalid {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// Where in it, counted from 1, if that can be said.
+        /// The line, counted from 1, if it is known.
         line: Option<usize>,
         /// What is wrong.
         what: String,
     },
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{}: {source}", file.display())]
     Io {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is no regular file.
+    /// It is not a regular file.
     #[error("{}: not a regular file", file.display())]
     NotAFile {
-        /// The file.
+        /// The path.
         file: PathBuf,
     },
-    /// It is larger than a file of rules may be.
+    /// The file is too large.
     #[error("{}: larger than {MAX_FILE} bytes", file.display())]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
-    /// A file of the project's that is a symlink, or in one, that leads out of the project.
+    /// A file of the project leaves the project through a symlink.
     #[error("{}: leads outside the project", file.display())]
     Outside {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
 }

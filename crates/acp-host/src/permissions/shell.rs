@@ -1,13 +1,13 @@
-//! Reads a command line as a shell does, to tell literal text from what a shell makes something else of.
+//! Reads a command line as a shell does, to tell literal text from what a shell interprets.
 //!
-//! A rule that allows a command must know all that will run. So everything that any common shell (POSIX, bash,
-//! zsh, ksh, fish; on Windows `cmd` and PowerShell) could take for more than one simple command of literal words
-//! is marked here, and no wildcard matches what is marked.
+//! A rule that allows a command must know everything that will run. So anything that a common shell (POSIX, bash, zsh,
+//! ksh, fish; on Windows `cmd` and PowerShell) could read as more than one simple command of literal words is marked
+//! here, and no wildcard matches what is marked.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Stands before each character that a shell may make something else of. A line with one in it is not read.
+/// Precedes each character that a shell may interpret. A line that contains it is not read.
 pub(super) const MARK: char = '\0';
 
 /// A line as a shell reads it.
@@ -19,7 +19,7 @@ pub(super) struct ShellLine {
     pub(super) words: Option<Vec<String>>,
 }
 
-/// Reads a line for the shells of this system. `None` if it is not a whole line, such as one with an open quote.
+/// Reads a line for the shells of this system. `None` if the line is incomplete, for example because of an open quote.
 pub(super) fn read(line: &str) -> Option<ShellLine> {
     match cfg!(windows) {
         true => read_for_windows(line),
@@ -27,12 +27,12 @@ pub(super) fn read(line: &str) -> Option<ShellLine> {
     }
 }
 
-/// Marks all of it: no wildcard matches any of it.
+/// Marks every character, so that no wildcard matches any of them.
 pub(super) fn escape_wildcards(line: &str) -> String {
     line.chars().flat_map(|c| [MARK, c]).collect()
 }
 
-/// Reads a line for POSIX shells, and for fish, where it differs.
+/// Reads a line for POSIX shells, and for fish where it differs.
 fn read_for_unix(line: &str) -> Option<ShellLine> {
     if line.contains(MARK) {
         return None;
@@ -44,22 +44,22 @@ fn read_for_unix(line: &str) -> Option<ShellLine> {
     Some(reader.finish())
 }
 
-/// What a shell is reading.
+/// The state of reading a line.
 struct ShellReader<'a> {
     chars: Peekable<Chars<'a>>,
     marked: String,
     words: Vec<String>,
     word: Option<String>,
     previous: Option<char>,
-    /// Nothing is marked so far.
+    /// Whether nothing has been marked so far.
     is_literal: bool,
-    /// From here on all is marked: where words and quotes end depends on what was read, or on the shell.
+    /// Whether everything from here on is marked: where words and quotes end depends on what was read, or on the shell.
     is_unclear: bool,
-    /// The next word may be the name of a command, or a variable that is set for it.
+    /// Whether the next word may be the name of a command, or a variable that is set for it.
     is_at_command: bool,
-    /// The word sets a variable.
+    /// Whether the word sets a variable.
     is_assignment: bool,
-    /// The word is the target of a redirection.
+    /// Whether the word is the target of a redirection.
     is_target: bool,
 }
 
@@ -88,19 +88,19 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// What is neither literal text nor a blank.
+    /// Adds a character that is neither literal text nor a blank.
     fn push_special(&mut self, c: char) {
         self.is_literal = false;
         self.marked.extend([MARK, c]);
     }
 
-    /// What makes all behind it unclear.
+    /// Adds a character that makes everything after it unclear.
     fn push_unclear(&mut self, c: char) {
         self.push_special(c);
         self.is_unclear = true;
     }
 
-    /// Literal text.
+    /// Adds literal text.
     fn push_literal(&mut self, c: char) {
         if self.is_unclear || is_control(c) {
             return self.push_unclear(c);
@@ -109,7 +109,7 @@ impl<'a> ShellReader<'a> {
         self.word.get_or_insert_default().push(c);
     }
 
-    /// A character that is no part of the text, such as a quote.
+    /// Adds a character that is not part of the text, such as a quote.
     fn push_syntax(&mut self, c: char) {
         match self.is_unclear {
             true => self.push_special(c),
@@ -127,7 +127,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// Takes a character outside of quotes. `None` if the line ends too early.
+    /// Reads a character outside of quotes. `None` if the line ends too early.
     fn read_character(&mut self, c: char) -> Option<()> {
         let starts_word = self.word.is_none();
         match c {
@@ -141,12 +141,12 @@ impl<'a> ShellReader<'a> {
             '\\' => {
                 self.push_syntax(c);
                 match self.chars.next()? {
-                    // In fish it is a character's number.
+                    // In fish, this is a character's number.
                     next if next.is_alphanumeric() => self.push_unclear(next),
                     next => self.push_literal(next),
                 }
             }
-            // In all of these, quotes may mean something else.
+            // Quotes may have another meaning inside these.
             '`' | '(' | ')' | '{' | '}' => self.push_unclear(c),
             '$' | '<' => {
                 let opens = |next: &char| "({['\"<".contains(*next);
@@ -162,7 +162,7 @@ impl<'a> ShellReader<'a> {
             }
             // A comment.
             '#' if starts_word => self.push_unclear(c),
-            // Files, what was typed before (`!`, `^`), and the path of a command (`=ls`).
+            // Globs, history (`!`, `^`), and the path of a command (`=ls`).
             '*' | '?' | '[' | '!' => self.push_expansion(c),
             '=' | '^' if starts_word => self.push_expansion(c),
             '=' if self.is_at_command && !self.is_target => {
@@ -172,7 +172,7 @@ impl<'a> ShellReader<'a> {
             '~' if starts_word || matches!(self.previous, Some('=' | ':')) => {
                 self.push_expansion(c)
             }
-            // Blanks to some systems.
+            // Some systems treat these as blanks.
             c if c.is_whitespace() => self.push_expansion(c),
             c => self.push_literal(c),
         }
@@ -180,7 +180,7 @@ impl<'a> ShellReader<'a> {
         Some(())
     }
 
-    /// Part of a word that a shell replaces.
+    /// Adds a part of a word that a shell replaces.
     fn push_expansion(&mut self, c: char) {
         self.push_special(c);
         self.word.get_or_insert_default().push(c);
@@ -208,7 +208,7 @@ impl<'a> ShellReader<'a> {
         let mut before = None;
         loop {
             match self.chars.next()? {
-                // In fish this quote does not end here.
+                // In fish, this quote does not end here.
                 '\'' if before == Some('\\') => {
                     self.push_unclear('\'');
                     return Some(());
@@ -244,7 +244,7 @@ impl<'a> ShellReader<'a> {
                 },
                 c @ ('$' | '`') => self.push_unclear(c),
                 '!' => {
-                    // A shell that keeps a history looks for it here, too.
+                    // A shell with a history also expands `!` inside these quotes.
                     let ends = |next: &char| next.is_whitespace() || *next == '"';
                     match self.chars.peek().is_some_and(ends) {
                         true => self.push_literal('!'),
@@ -257,12 +257,12 @@ impl<'a> ShellReader<'a> {
     }
 }
 
-/// Characters that end a line, or that shells use for themselves.
+/// Returns `true` for characters that end a line, or that shells use internally.
 fn is_control(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
-/// What `cmd` or PowerShell make something else of, in quotes or not: they do not agree about quotes.
+/// Characters that `cmd` or PowerShell interpret, in quotes or not, because the two treat quotes differently.
 const SPECIAL_ON_WINDOWS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 
@@ -277,7 +277,7 @@ fn read_for_windows(line: &str) -> Option<ShellLine> {
     let (mut is_quoted, mut is_literal, mut is_unclear) = (false, true, false);
     let mut before = None;
     for c in line.chars() {
-        // To programs `\"` is a quote in a word, to `cmd` the end of a quoted word.
+        // To programs, `\"` is a quote in a word. To `cmd`, it ends a quoted word.
         is_unclear |= is_control(c) || (c == '"' && before == Some('\\'));
         let special = is_unclear
             || SPECIAL_ON_WINDOWS.contains(c)
@@ -408,7 +408,7 @@ mod tests {
             (">a b=1 c d=2", "¡>a b¡=1 c d=2"),
             ("a; b=1 c", "a¡; b¡=1 c"),
             ("a $b 'c'", "a ¡$b 'c'"),
-            // What follows these may be read in another way.
+            // What follows these may be read differently.
             ("a # 'b", "a ¡#¡ ¡'¡b"),
             ("a $'b", "a ¡$¡'¡b"),
             ("a\n'b", "a¡\n¡'¡b"),

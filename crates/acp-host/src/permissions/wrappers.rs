@@ -20,9 +20,9 @@ pub(super) const SHELLS: [&str; 16] = [
     "zsh",
 ];
 
-/// Programs, and words of shells, behind which there is a command, as words or as text.
+/// Programs and shell keywords that are followed by a command, as words or as text.
 const WRAPPERS: &[&str] = &[
-    // Words of shells.
+    // Shell keywords.
     "!",
     "{",
     "builtin",
@@ -52,7 +52,7 @@ const WRAPPERS: &[&str] = &[
     "until",
     "while",
     "alias",
-    // Another user, another root, other rights.
+    // Another user, another root, other privileges.
     "bwrap",
     "capsh",
     "chroot",
@@ -86,7 +86,7 @@ const WRAPPERS: &[&str] = &[
     "sudoedit",
     "dzdo",
     "pfexec",
-    // Time, rights to the machine, environment.
+    // Time limits, resources, environment.
     "caffeinate",
     "chpst",
     "chronic",
@@ -147,7 +147,7 @@ const WRAPPERS: &[&str] = &[
     "foot",
     "osascript",
     "open",
-    // Again and again, or for many.
+    // Repeatedly, or for many inputs.
     "batch",
     "at",
     "crontab",
@@ -172,7 +172,7 @@ const WRAPPERS: &[&str] = &[
     "npm-run-all",
     "run-s",
     "run-p",
-    // Watched while it runs, or in a terminal.
+    // Observed while running, or in a terminal.
     "abtrace",
     "asciinema",
     "dbus-launch",
@@ -201,7 +201,7 @@ const WRAPPERS: &[&str] = &[
     "expect_unbuffered",
     "gpg-agent",
     "keychain",
-    // Elsewhere.
+    // On another machine or in a container.
     "distrobox",
     "flatpak-spawn",
     "mosh",
@@ -213,7 +213,7 @@ const WRAPPERS: &[&str] = &[
     "pdsh",
     "clush",
     "machinectl",
-    // Runners of packages.
+    // Package runners.
     "bunx",
     "npx",
     "pipx",
@@ -222,7 +222,7 @@ const WRAPPERS: &[&str] = &[
     "corepack",
     "nix-shell",
     "steam-run",
-    // Languages, whose text may have a command in it.
+    // Languages, whose code may contain a command.
     "awk",
     "bun",
     "deno",
@@ -250,7 +250,7 @@ const WRAPPERS: &[&str] = &[
     "vimdiff",
 ];
 
-/// Programs with a subcommand behind which there is a command.
+/// Programs with a subcommand that is followed by a command.
 const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("apptainer", &["exec", "run"]),
     ("asdf", &["exec"]),
@@ -301,7 +301,7 @@ const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("yarn", &["dlx", "exec"]),
 ];
 
-/// From which of these words on, counted from 0, a command may begin, if the program runs one.
+/// Returns the index of the first word that may start a command, if the program runs one.
 pub(super) fn wrapped_command_start(program: &str, words: &[String]) -> Option<usize> {
     if WRAPPERS.contains(&program) || SHELLS.contains(&program) {
         return Some(0);

@@ -1,4 +1,4 @@
-//! Everything that differs between operating systems; both sides have the same items.
+//! Everything that differs between operating systems. All of them have the same items.
 
 #[cfg(unix)]
 mod unix;

@@ -1,16 +1,16 @@
-//! Systems on which nothing can be confined.
+//! Systems that support no sandbox.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::sandbox::SandboxError;
 
-/// There is none.
+/// A thread that cannot exist on this system.
 #[derive(Debug)]
 pub(crate) enum ConfinementThread {}
 
 impl ConfinementThread {
-    /// Says that it is not possible.
+    /// Always returns an error.
     pub(crate) fn new(
         _writable: Vec<PathBuf>,
         _tcp: Option<Vec<u16>>,
@@ -20,7 +20,7 @@ impl ConfinementThread {
         })
     }
 
-    /// As there is none, nothing is ever done in it.
+    /// Is never called.
     pub(crate) fn run<T>(&self, _work: impl FnOnce() -> T) -> io::Result<T> {
         match *self {}
     }

@@ -34,14 +34,14 @@ impl OutputPipe {
         pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map(Self)
     }
 
-    /// Waits for output; 0 is its end. Nothing is lost when the future is dropped.
+    /// Waits for output. 0 is its end. Nothing is lost when the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
 
-    /// What is there already, without waiting for more.
+    /// Reads what is already in the pipe, without waiting.
     pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        // Asking the system itself: the runtime may not have heard yet of what has just arrived.
+        // Asks the system directly: the runtime may not have noticed what has just arrived.
         loop {
             match rustix::io::read(&self.0, &mut *buffer) {
                 Ok(read) => return Some(read),
@@ -52,26 +52,26 @@ impl OutputPipe {
     }
 }
 
-/// A command that has the system's shell carry out `line`.
+/// Returns a command that runs `line` in the system's shell.
 pub(crate) fn shell(line: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.arg0("sh").arg("-c").arg(line);
     command
 }
 
-/// A command that runs the program in `file`, which sees itself called `name`.
+/// Returns a command that runs the program in `file` with `name` as its argument 0.
 pub(crate) fn program(file: &Path, name: &OsStr) -> Command {
     let mut command = Command::new(file);
     command.arg0(name);
     command
 }
 
-/// The endings that programs have.
+/// Returns the file extensions of programs.
 pub(crate) fn program_endings() -> Vec<String> {
     Vec::new()
 }
 
-/// Where programs are looked for when the environment has no `PATH`.
+/// Where programs are searched when the environment has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) fn is_executable(file: &Path) -> bool {

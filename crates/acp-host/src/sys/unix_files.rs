@@ -1,23 +1,23 @@
-//! Unix: the finer points of opening and replacing files.
+//! Unix: details of opening and replacing files.
 
 use std::ffi::OsStr;
 use std::io;
 
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 
-/// Opening must neither wait, as for the other end of a fifo, nor take a terminal as one's own.
+/// Makes opening neither wait, for example for the other end of a FIFO, nor acquire a controlling terminal.
 pub(crate) fn set_nonblocking(options: &mut OpenOptions) {
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     options.custom_flags(flags.bits().cast_signed());
 }
 
-/// The file can be read by its owner only, from the start.
+/// Makes a new file readable by its owner only, from the start.
 pub(crate) fn set_private(options: &mut OpenOptions) {
     options.mode(0o600);
 }
 
-/// A new file in a directory that has no name yet, if there is such a thing here: if this process is
-/// killed, nothing of it is left. `set_private` as above.
+/// Creates a file without a name in a directory, if the system supports it: if this process is killed, nothing is left.
+/// `private` means the same as in [`set_private`].
 #[cfg(target_os = "linux")]
 pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
     use rustix::fs::{Mode, OFlags};
@@ -31,7 +31,7 @@ pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
 #[cfg(target_os = "linux")]
 pub(crate) fn give_name(dir: &Dir, file: &File, name: &OsStr) -> io::Result<()> {
     use std::os::fd::AsRawFd;
-    // The way for those who may not link a descriptor itself.
+    // Works without the privilege to link a descriptor itself.
     let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
     let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
     Ok(rustix::fs::linkat(
@@ -53,9 +53,9 @@ pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Gives `file` what the `old` one has: owner and group as far as this process may, the access control
-/// list, further attributes as far as it may, and the mode. Set-id bits and capabilities go, as they do
-/// whenever a file is written. If it gets another group, that has no more rights than all others.
+/// Copies the attributes of `old` to `file`: owner and group as far as this process may, the access control list, other
+/// extended attributes as far as it may, and the mode. Set-id bits and capabilities are dropped, as whenever a file is
+/// written. If the group cannot be kept, the new group gets no more rights than all others.
 pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
     let (owner, group) = (metadata.uid(), metadata.gid());
     let new = file.metadata()?;
@@ -74,7 +74,7 @@ pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> i
     file.set_permissions(permissions)
 }
 
-/// The mode of a file that takes the place of one with this mode.
+/// Returns the mode of a file that replaces one with this mode.
 fn mode(old: u32, group_stays: bool) -> u32 {
     let mode = old & 0o777;
     if group_stays {
@@ -90,12 +90,12 @@ fn keep_extended(file: &File, old: &File) -> io::Result<()> {
     use rustix::io::Errno;
 
     const ACCESS: &[u8] = b"system.posix_acl_access";
-    /// The most that the kernel gives, for the names as for a value.
+    /// The kernel's limit, for the names and for a value.
     const MOST: usize = 64 * 1024;
 
     let mut names = vec![0; MOST];
     let Ok(length) = flistxattr(old, &mut *names) else {
-        // The file system has none.
+        // The file system does not support them.
         return Ok(());
     };
     names.truncate(length);
@@ -104,7 +104,7 @@ fn keep_extended(file: &File, old: &File) -> io::Result<()> {
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())
     };
-    // The directory may give its files a list by default that would let in others.
+    // The directory's default list could give others access.
     if !names().any(|name| name == ACCESS) {
         match fremovexattr(file, ACCESS) {
             Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
@@ -118,7 +118,7 @@ fn keep_extended(file: &File, old: &File) -> io::Result<()> {
         };
         let value = value.get(..length).unwrap_or_default();
         match fsetxattr(file, name, value, XattrFlags::empty()) {
-            // Without the list, the mode would say something else than it does with it.
+            // Without the list, the mode would have another meaning.
             Err(e) if name == ACCESS => return Err(e.into()),
             _ => {}
         }
@@ -131,7 +131,7 @@ fn keep_extended(_file: &File, _old: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes changes of the directory's entries last through a crash of the system, where it can be done.
+/// Makes changes to the directory's entries survive a system crash, where possible.
 pub(crate) fn sync_dir(dir: &Dir) {
     if let Ok(dir) = dir.open(".") {
         let _ = dir.sync_all();

@@ -17,12 +17,12 @@ use tokio::sync::{mpsc, watch};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
-/// How long to wait for processes that were ended.
+/// How long to wait for processes that were killed.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A process with all that it starts, in a job object.
+/// A process and everything it starts, in a job object.
 ///
-/// The job ends its processes when nobody holds it any more, so also when this process is killed.
+/// The job kills its processes when its last handle is closed, so also when this process is killed.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     id: u32,
@@ -30,11 +30,11 @@ pub(crate) struct ProcessGroup {
     exit: watch::Receiver<Option<ProcessExit>>,
 }
 
-/// What a child was given pipes for.
+/// The pipes of a child.
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` in a new job. There is no sandbox on this system.
+    /// Starts `command` in a new job. This system has no sandbox.
     pub(crate) fn spawn(
         command: Command,
         _sandbox: Option<&Sandbox>,
@@ -45,8 +45,8 @@ impl ProcessGroup {
         let id = child.id().unwrap_or_default();
         let (kill, mut kills) = mpsc::channel(1);
         let (exits, exit) = watch::channel(None);
-        // One task has the child, because killing needs it as much as waiting does. With the task,
-        // the job ends, and with the job, all of its processes.
+        // One task owns the child, because both killing and waiting need it. When the task ends, so does the job, and
+        // with it all of its processes.
         tokio::spawn(async move {
             loop {
                 let ended = tokio::select! {
@@ -74,12 +74,12 @@ impl ProcessGroup {
         Ok((Self { id, kill, exit }, pipes))
     }
 
-    /// The process id of the leader.
+    /// Returns the process id of the leader.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    /// Waits for the leader to end. Any number of callers may.
+    /// Waits for the leader to exit. Any number of callers may wait.
     pub(crate) async fn wait(&self) -> ProcessExit {
         let mut exit = self.exit.clone();
         let exit = exit.wait_for(Option::is_some).await;
@@ -88,38 +88,38 @@ impl ProcessGroup {
             .unwrap_or_else(ProcessExit::unknown)
     }
 
-    /// There is no polite way that reaches programs without a window.
+    /// Kills the job: no gentler way reaches programs without a window.
     pub(crate) async fn terminate(&self) {
         self.kill();
     }
 
-    /// Ends the job.
+    /// Kills the job.
     pub(crate) fn kill(&self) {
-        // A full queue holds the same wish already.
+        // If the queue is full, it already contains a kill.
         let _ = self.kill.try_send(());
     }
 
-    /// Waits, at most this long, until the leader has ended. Returns whether it has. The rest of a
-    /// job that was ended ends with it.
+    /// Waits until the leader has exited, for at most `patience`. Returns `true` if it has. The rest of a killed job
+    /// ends with it.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.wait()).await.is_ok()
     }
 
-    /// Ends the job, which nobody can leave, and waits for that, at most this long. Returns whether it
-    /// has ended.
+    /// Kills the job, which no process can leave, and waits for that, for at most `patience`. Returns `true` if it has
+    /// ended.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
         self.wait_empty(patience).await
     }
 
-    /// Ends the job and waits until it is gone.
+    /// Kills the job and waits until it has ended.
     pub(crate) async fn finish(&self) {
         self.kill();
         self.wait_empty(KILL_PATIENCE).await;
     }
 }
 
-/// How a process ended.
+/// Converts the exit status of a process.
 pub(crate) fn exit_of(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),
@@ -137,19 +137,19 @@ impl OutputPipe {
         Ok(Self(tokio::fs::File::from_std(file)))
     }
 
-    /// Waits for output; 0 is its end. Nothing is lost when the future is dropped.
+    /// Waits for output. 0 is its end. Nothing is lost when the future is dropped.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.read(buffer).await
     }
 
-    /// What is there already. Such pipes cannot be asked, so that a moment of silence must do.
+    /// Reads what is already in the pipe. Such pipes cannot be queried, so this waits for a short time.
     pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let read = tokio::time::timeout(Duration::from_millis(50), self.0.read(buffer)).await;
         read.ok()?.ok()
     }
 }
 
-/// A command that has the system's shell carry out `line`.
+/// Returns a command that runs `line` in the system's shell.
 pub(crate) fn shell(line: &str) -> Command {
     let mut command = Command::new("cmd");
     // cmd does its own unquoting: with /S it takes off exactly the outer quotes.
@@ -157,12 +157,12 @@ pub(crate) fn shell(line: &str) -> Command {
     command
 }
 
-/// A command that runs the program in `file`.
+/// Returns a command that runs the program in `file`.
 pub(crate) fn program(file: &Path, _name: &OsStr) -> Command {
     Command::new(file)
 }
 
-/// The endings that programs have.
+/// Returns the file extensions of programs.
 pub(crate) fn program_endings() -> Vec<String> {
     let endings = std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned());
     endings
@@ -172,21 +172,21 @@ pub(crate) fn program_endings() -> Vec<String> {
         .collect()
 }
 
-/// Where programs are looked for when the environment has no `PATH`.
+/// Where programs are searched when the environment has no `PATH`.
 pub(crate) const DEFAULT_PATH: &str = r"C:\Windows\System32;C:\Windows";
 
-/// Being a file is all there is to it.
+/// Returns `true`: every file counts as executable.
 pub(crate) fn is_executable(_file: &Path) -> bool {
     true
 }
 
-/// Opening files does not wait here.
+/// Does nothing: opening files does not wait here.
 pub(crate) fn set_nonblocking(_options: &mut OpenOptions) {}
 
-/// New files have the rights that their directory gives.
+/// Does nothing: new files get the permissions of their directory.
 pub(crate) fn set_private(_options: &mut OpenOptions) {}
 
-/// There are no files without a name here.
+/// Returns `None`: this system has no unnamed files.
 pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
     None
 }
@@ -195,21 +195,21 @@ pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<(
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Rights come from the directory, and a read-only file is not replaced in the first place.
+/// Does nothing: permissions come from the directory, and a read-only file is not replaced in the first place.
 pub(crate) fn keep_attributes(_file: &File, _old: &File, _metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Directories cannot be written through to disk here.
+/// Does nothing: directories cannot be synced to disk here.
 pub(crate) fn sync_dir(_dir: &Dir) {}
 
-/// A process is opened by those of the same user, which nothing here changes.
+/// Does nothing: only programs of the same user can open a process, and that cannot be changed here.
 pub(crate) fn hide_this_process() {}
 
-/// Handles are passed on only where that is asked for.
+/// Does nothing: handles are inherited only on request.
 pub(crate) fn close_inherited_in_children() {}
 
-/// The environment of a process is not read by a file.
+/// Takes nothing: no file shows the environment of a process.
 pub(crate) fn take_variables(
     _wanted: impl Fn(&OsStr) -> bool,
 ) -> std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString> {

@@ -1,4 +1,4 @@
-//! The command that a request for a terminal means.
+//! The command of a request for a terminal.
 
 use std::ffi::OsStr;
 use std::io;
@@ -13,7 +13,7 @@ use crate::environment::Environment;
 use crate::program::{self, ProgramError};
 use crate::sys;
 
-/// Why it cannot be started.
+/// Returns the error for a command that cannot be started.
 pub(super) fn start_error(request: &CreateTerminalRequest, error: &io::Error) -> Error {
     let message = format!("cannot start {}: {error}", request.command);
     match error.kind() {
@@ -25,7 +25,7 @@ pub(super) fn start_error(request: &CreateTerminalRequest, error: &io::Error) ->
     }
 }
 
-/// The request as a command that can be started.
+/// Converts the request to a command that can be started.
 pub(super) fn command(
     request: &CreateTerminalRequest,
     cwd: &Path,
@@ -61,7 +61,7 @@ pub(super) fn command(
         .or_else(|| environment.get("PATH"));
     let name = OsStr::new(&request.command);
     let is_line = request.args.is_empty() && program::is_shell_line(&request.command);
-    // A line is not a path in the project, whatever files there are: it is judged as a line.
+    // A shell line is not a path in the project, whatever files exist: permissions treat it as a line.
     let is_path = Path::new(name).components().count() > 1 && !Path::new(name).is_absolute();
     let found = match is_line && is_path {
         true => Err(ProgramError::NotFound),
@@ -86,7 +86,7 @@ pub(super) fn command(
         }
     };
     environment.apply_to(&mut command);
-    // Some programs believe PWD rather than the system.
+    // Some programs trust PWD rather than the system.
     command.current_dir(cwd).env("PWD", cwd);
     command.envs(
         request
@@ -97,7 +97,7 @@ pub(super) fn command(
     Ok(command)
 }
 
-/// The command as a person would write it.
+/// Returns the command as a user would write it.
 pub(crate) fn display_command(request: &CreateTerminalRequest) -> String {
     let mut line = request.command.clone();
     for arg in &request.args {

@@ -20,65 +20,64 @@ pub(crate) use command::display_command;
 use session::OpenTerminals;
 pub use session::SessionTerminals;
 
-/// How much output is kept where the request does not say, in bytes.
+/// The default limit for stored output, in bytes.
 const DEFAULT_OUTPUT: usize = 1024 * 1024;
 
-/// The most output that is kept, whatever the request says, in bytes.
+/// The maximum of stored output, whatever the request says, in bytes.
 const MAX_OUTPUT: usize = 8 * 1024 * 1024;
 
-/// How many terminals a session may have at the same time.
+/// The maximum number of terminals in a session.
 const MAX_PER_SESSION: usize = 64;
 
-/// How many terminals there may be at the same time, and how much output of theirs is kept, in bytes.
+/// The maximum number of terminals, and of their stored output in bytes, for all sessions together.
 const MAX_TERMINALS: usize = 256;
 const MAX_TOTAL_OUTPUT: usize = 64 * 1024 * 1024;
 
-/// What happens in a terminal, for those who show it.
+/// An event in a terminal, for showing it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct TerminalEvent {
-    /// The terminal.
+    /// The terminal's id.
     pub terminal_id: TerminalId,
-    /// What happens.
+    /// What happened.
     pub kind: TerminalEventKind,
 }
 
-/// What happens in a terminal. `Started` comes first and `Released` last; output may come after
-/// `Exited`, from processes that the command has left running.
+/// The kind of a terminal event. `Started` comes first and `Released` last. Output may come after `Exited`, from
+/// processes that the command left running.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TerminalEventKind {
-    /// The command runs.
+    /// The command was started.
     Started {
-        /// The command with its arguments, as a person would write it.
+        /// The command with its arguments, as a user would write it.
         command: String,
-        /// Where it runs.
+        /// The working directory.
         cwd: PathBuf,
     },
-    /// It printed this: whole characters, with U+FFFD for what is no UTF-8. All of it passes here,
-    /// whatever is kept for [`SessionTerminals::output`].
+    /// The command printed this: whole characters, with U+FFFD for invalid UTF-8. All output is reported here, however
+    /// much is stored for [`SessionTerminals::output`].
     Output(String),
-    /// It ended, and all that it printed itself has been reported.
+    /// The command exited, and all that it printed itself has been reported.
     Exited(TerminalExitStatus),
-    /// The terminal is gone, with all of its processes. What was shown of it should stay.
+    /// The terminal was released, and all of its processes have ended. What was shown of it should stay.
     Released,
 }
 
 /// The terminals of a connection: a [`SessionTerminals`] for each of its sessions.
 ///
-/// Each command leads its own process group and has no controlling terminal; its standard input is
-/// empty, and its standard output and error are one pipe, so that both arrive in the order they were
-/// printed in. Ending a command ends all that it has started, also what has left its group (on Linux, and
-/// where it can be seen).
+/// Each command leads its own process group and has no controlling terminal. Its standard input is empty. Its standard
+/// output and error are one pipe, so that both arrive in the order in which they were printed. Killing a command kills
+/// everything it started, including processes that left its group (on Linux, where they can be found).
 #[derive(Default)]
 pub struct HostTerminals {
     setup: TerminalOptions,
     shared: Arc<TerminalCounters>,
-    /// Those of sessions that are open, and some that are not any more.
+    /// The terminals of open sessions, and of some that are closed.
     sessions: Mutex<Vec<Weak<OpenTerminals>>>,
 }
 
-/// How commands run, and how much they may take.
+/// How commands run, and their limits.
 #[derive(Clone)]
 struct TerminalOptions {
     default_output: usize,
@@ -104,23 +103,23 @@ impl Default for TerminalOptions {
     }
 }
 
-/// What all terminals of a connection have in common.
+/// What all terminals of a connection share.
 #[derive(Debug, Default)]
 struct TerminalCounters {
     usage: Arc<TerminalUsage>,
-    /// How many terminals there have been; their ids are never used again.
+    /// How many terminals have been created. Their ids are never reused.
     created_count: AtomicU64,
 }
 
-/// What all terminals take together.
+/// What all terminals use together.
 #[derive(Debug, Default)]
 struct TerminalUsage {
     terminal_count: watch::Sender<usize>,
-    /// How much output they may keep, in bytes.
+    /// How much output they may store, in bytes.
     output_bytes: AtomicUsize,
 }
 
-/// Room for a terminal, from before its command starts until its processes are gone.
+/// A reservation for a terminal, from before its command starts until its processes have ended.
 #[derive(Debug)]
 struct TerminalReservation {
     usage: Arc<TerminalUsage>,
@@ -147,43 +146,43 @@ impl fmt::Debug for HostTerminals {
 }
 
 impl HostTerminals {
-    /// No terminals yet.
+    /// Creates the terminals of a connection, of which there are none yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How much output is kept where a request does not say, in bytes; 1 MiB if it is not set.
+    /// Sets how much output is stored if a request does not say, in bytes. The default is 1 MiB.
     #[must_use]
     pub fn default_output_limit(mut self, bytes: usize) -> Self {
         self.setup.default_output = bytes;
         self
     }
 
-    /// The most output that is kept, whatever a request says, in bytes; 8 MiB if it is not set.
+    /// Sets the maximum of stored output, whatever a request says, in bytes. The default is 8 MiB.
     #[must_use]
     pub fn max_output_limit(mut self, bytes: usize) -> Self {
         self.setup.max_output = bytes;
         self
     }
 
-    /// How many terminals a session may have before it must release some; 64 if it is not set.
+    /// Sets how many terminals a session may have before it must release some. The default is 64.
     #[must_use]
     pub fn max_per_session(mut self, terminals: usize) -> Self {
         self.setup.max_per_session = terminals;
         self
     }
 
-    /// How many terminals all sessions may have together; 256 if it is not set. One that was released counts until its
-    /// processes are gone.
+    /// Sets how many terminals all sessions may have together. The default is 256. A released terminal counts until its
+    /// processes have ended.
     #[must_use]
     pub fn max_terminals(mut self, terminals: usize) -> Self {
         self.setup.max_terminals = terminals;
         self
     }
 
-    /// How much output all terminals may keep together, in bytes; 64 MiB if it is not set. Each counts with all that it
-    /// may keep.
+    /// Sets how much output all terminals may store together, in bytes. The default is 64 MiB. Each terminal counts
+    /// with its limit.
     #[must_use]
     pub fn max_total_output(mut self, bytes: usize) -> Self {
         self.setup.max_total_output = bytes;
@@ -197,15 +196,15 @@ impl HostTerminals {
         self
     }
 
-    /// The environment of commands, to which a request adds; what the platform needs if it is not set.
-    /// What commands print, the agent reads.
+    /// Sets the environment of commands, to which a request adds. By default, it is what the platform needs. The agent
+    /// reads what commands print.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.setup.environment = environment;
         self
     }
 
-    /// Says that a change to this file was allowed, so that no command's end undoes it; see [`Sandbox::accept`].
+    /// Marks a change to this file as allowed, so that the end of a command does not undo it; see [`Sandbox::accept`].
     pub async fn accept(&self, file: PathBuf) {
         if let Some(sandbox) = self.setup.sandbox.clone() {
             let accepted = tokio::task::spawn_blocking(move || sandbox.accept(&file));
@@ -213,8 +212,8 @@ impl HostTerminals {
         }
     }
 
-    /// The terminals of a session. `cwd`, an absolute path, is where commands run that do not say where. `events` is told
-    /// what happens in them; it is called from tasks and must not block.
+    /// Creates the terminals of a session. `cwd`, an absolute path, is the default working directory. `events` is
+    /// called for each event, from tasks, and must not block.
     pub fn session(
         &self,
         cwd: impl Into<PathBuf>,
@@ -232,8 +231,8 @@ impl HostTerminals {
         session
     }
 
-    /// Ends the terminals of all sessions, as [`SessionTerminals::close`] does those of one. When it returns, the processes
-    /// of all terminals that there were are gone.
+    /// Closes the terminals of all sessions, as [`SessionTerminals::close`] does for one. When it returns, the
+    /// processes of all terminals have ended.
     pub async fn close_all(&self) {
         let sessions = {
             let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -247,20 +246,20 @@ impl HostTerminals {
         for end in ends {
             end.await;
         }
-        // Also of sessions that were closed before.
+        // Also those of sessions that were closed before.
         let mut terminals = self.shared.usage.terminal_count.subscribe();
         let _ = terminals.wait_for(|count| *count == 0).await;
     }
 }
 
 impl TerminalCounters {
-    /// Room for a terminal that keeps so much output.
+    /// Reserves a terminal that stores this much output.
     fn reserve(
         &self,
         setup: &TerminalOptions,
         output: usize,
     ) -> Result<TerminalReservation, Error> {
-        // Counted first, so that two at once do not both find the last place.
+        // Counted first, so that two requests at once do not both get the last slot.
         let room = TerminalReservation {
             usage: Arc::clone(&self.usage),
             output_bytes: output,

@@ -22,13 +22,13 @@ use super::{TerminalCounters, TerminalEvent, TerminalEventKind, TerminalOptions}
 use crate::output::BoundedText;
 use crate::process::{ProcessEvent, RunningProcess};
 
-/// How long processes that were killed may take to be gone.
+/// How long to wait for killed processes to end.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 type TerminalEventHandler = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
 
-/// The terminals of one session. Which session a request names is not looked at. Dropping this releases them: their
-/// commands end.
+/// The terminals of one session. The session id of requests is not checked. Dropping this releases the terminals: their
+/// commands are killed.
 pub struct SessionTerminals {
     cwd: PathBuf,
     setup: TerminalOptions,
@@ -37,7 +37,7 @@ pub struct SessionTerminals {
     open_terminals: Arc<OpenTerminals>,
 }
 
-/// Those that have not been released.
+/// The terminals that have not been released.
 #[derive(Default)]
 pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 
@@ -45,14 +45,14 @@ pub(super) struct OpenTerminals(Mutex<SessionTerminalsState>);
 struct SessionTerminalsState {
     terminals: HashMap<TerminalId, Arc<HostTerminal>>,
     is_closed: bool,
-    /// How many terminals the connection had had when the session's last turn ended.
+    /// How many terminals the connection had created when the session's last turn ended.
     ended_turn_mark: u64,
-    /// The same of its last turn that was cancelled.
+    /// The same number for its last turn that was cancelled.
     cancelled_turn_mark: u64,
 }
 
 struct HostTerminal {
-    /// How many there had been with this one.
+    /// How many terminals had been created, including this one.
     number: u64,
     running: RunningProcess,
     output: Arc<Mutex<BoundedText>>,
@@ -63,7 +63,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl OpenTerminals {
-    /// Releases them all, and lets there be no more.
+    /// Releases all terminals, and allows no more.
     pub(super) fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         let terminals = {
             let mut state = lock(&self.0);
@@ -112,15 +112,15 @@ impl SessionTerminals {
         lock(&self.open_terminals.0)
     }
 
-    /// Releases the terminals, and lets there be no more; when what this gives is done, their processes are gone. They
-    /// go all the same if nobody waits for it.
+    /// Releases the terminals, and allows no more. When the returned future completes, their processes have ended. They
+    /// end even if nobody waits for it.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.open_terminals.close()
     }
 
-    /// A turn of the session has ended. If it was cancelled, the commands that were begun in it are ended,
-    /// in case the agent has forgotten to; their terminals stay until they are released. What was begun in
-    /// turns before goes on: a server for example. Must be called in a tokio runtime.
+    /// Handles the end of a turn of the session. If the turn was cancelled, the commands that started in it are killed,
+    /// in case the agent forgets to; their terminals stay until they are released. What started in earlier turns, for
+    /// example a server, keeps running. Must be called in a tokio runtime.
     pub fn turn_ended(&self, cancelled: bool) {
         let mut state = self.lock_state();
         let created = self.shared.created_count.load(Ordering::Relaxed);
@@ -137,20 +137,20 @@ impl SessionTerminals {
         }
     }
 
-    /// Answers `terminal/create`: starts the command and returns at once.
+    /// Handles `terminal/create`: starts the command and returns at once.
     ///
-    /// Agents are known to send a whole line for a shell as `command`, without `args`. It is given to
-    /// the system's shell if it looks like such a line and is no program in `PATH` and no absolute path of one.
+    /// Some agents send a whole shell line as `command`, without `args`. It runs in the system's shell if it looks like
+    /// a shell line, and is neither a program in `PATH` nor the absolute path of one.
     ///
     /// # Errors
-    /// `INVALID_PARAMS` if the session is closed, if it or all sessions together have as many terminals or may keep as
-    /// much output as they may, or if the command or its directory is not there or cannot be used. `INTERNAL_ERROR` if the system cannot
-    /// start another process.
+    /// `INVALID_PARAMS` if the session is closed, if the limits for terminals or their output are reached (in the
+    /// session or in all sessions together), or if the command or its directory does not exist or cannot be used.
+    /// `INTERNAL_ERROR` if the system cannot start another process.
     pub async fn create(
         &self,
         request: &CreateTerminalRequest,
     ) -> Result<CreateTerminalResponse, Error> {
-        // Counted under the lock, so that the end of a turn sees which were begun in it.
+        // Counted under the lock, so that the end of a turn knows which commands started in it.
         let number = {
             let state = self.lock_for_new(&request.session_id)?;
             let before = self.shared.created_count.fetch_add(1, Ordering::Relaxed);
@@ -192,7 +192,7 @@ impl SessionTerminals {
         };
         let kept = output.clone();
         let report = move |event: ProcessEvent<'_>| {
-            // Taken until the processes are gone and nothing is kept any more.
+            // Reserved until the processes have ended and nothing is stored any more.
             let _ = &room;
             tell(match event {
                 ProcessEvent::Started => started.clone(),
@@ -204,7 +204,7 @@ impl SessionTerminals {
                 ProcessEvent::GroupEnded => TerminalEventKind::Released,
             });
         };
-        // What other programs obey is recorded first, which reads many files.
+        // Files that other programs run are recorded first, which reads many files.
         let sandbox = self.setup.sandbox.clone();
         let watch = tokio::task::spawn_blocking(move || sandbox.as_ref()?.watch());
         let watch = watch.await.ok().flatten();
@@ -217,8 +217,8 @@ impl SessionTerminals {
             output,
         });
 
-        // The session or its turn may have ended since, or it has got other terminals; this one is dropped
-        // then, and ends.
+        // The session or its turn may have ended since, or other terminals may have been created. Then this one is
+        // dropped, which kills it.
         let mut state = self.lock_for_new(&request.session_id)?;
         if number <= state.cancelled_turn_mark {
             return Err(Error::request_cancelled());
@@ -227,7 +227,7 @@ impl SessionTerminals {
         Ok(CreateTerminalResponse::new(terminal_id))
     }
 
-    /// What there is, if the session may have another terminal.
+    /// Returns the locked state, if the session may have another terminal.
     fn lock_for_new(
         &self,
         session_id: &SessionId,
@@ -252,8 +252,7 @@ impl SessionTerminals {
         terminal.ok_or_else(|| unknown_terminal(terminal_id))
     }
 
-    /// Answers `terminal/output`: what is kept of the output so far, and how the command ended if it
-    /// has.
+    /// Handles `terminal/output`: returns the stored output so far, and the exit status if the command has exited.
     ///
     /// # Errors
     /// `RESOURCE_NOT_FOUND` for a terminal that the session does not have.
@@ -262,7 +261,7 @@ impl SessionTerminals {
         request: &TerminalOutputRequest,
     ) -> Result<TerminalOutputResponse, Error> {
         let terminal = self.terminal(&request.terminal_id)?;
-        // In this order: if it has ended, the output is all there.
+        // In this order: if the command has exited, the output is complete.
         let exit = terminal.running.try_exit();
         let output = lock(&terminal.output);
         let mut response = TerminalOutputResponse::new(output.text(), output.truncated());
@@ -270,17 +269,17 @@ impl SessionTerminals {
         Ok(response)
     }
 
-    /// Answers `terminal/wait_for_exit`: waits until the command has ended, by itself or by a kill or
-    /// release. Processes that it has left running are not waited for.
+    /// Handles `terminal/wait_for_exit`: waits until the command has exited, by itself or because of a kill or release.
+    /// Does not wait for processes that it left running.
     ///
     /// # Errors
-    /// As for [`output`](Self::output). `INTERNAL_ERROR` if the end cannot be seen any more.
+    /// Same as for [`output`](Self::output). `INTERNAL_ERROR` if the exit status is no longer available.
     pub async fn wait_for_exit(
         &self,
         request: &WaitForTerminalExitRequest,
     ) -> Result<WaitForTerminalExitResponse, Error> {
-        // No terminal is held while this waits, only a view of its exit, so that a release is a release. Who calls holds the
-        // session: it is closed by `close`, not by being dropped.
+        // While waiting, only the exit is held and not the terminal, so that a release takes effect. The caller holds
+        // the session: it is closed by `close`, not by being dropped.
         let exited = self.terminal(&request.terminal_id)?.running.wait();
         let exit = exited
             .await
@@ -292,22 +291,22 @@ impl SessionTerminals {
         Ok(response)
     }
 
-    /// Answers `terminal/kill`: ends the command with its process group, and returns when they have
-    /// ended. The terminal stays.
+    /// Handles `terminal/kill`: kills the command with its process group, and returns when they have ended. The
+    /// terminal stays.
     ///
     /// # Errors
-    /// As for [`output`](Self::output).
+    /// Same as for [`output`](Self::output).
     pub async fn kill(&self, request: &KillTerminalRequest) -> Result<KillTerminalResponse, Error> {
         let terminal = self.terminal(&request.terminal_id)?;
         terminal.kill().await;
         Ok(KillTerminalResponse::new())
     }
 
-    /// Answers `terminal/release`: ends the command with its process group if it runs. The terminal's
-    /// id is invalid from the beginning of this; when it returns, the processes are gone.
+    /// Handles `terminal/release`: kills the command with its process group if it is running. The terminal's id becomes
+    /// invalid at once. When this returns, the processes have ended.
     ///
     /// # Errors
-    /// As for [`output`](Self::output).
+    /// Same as for [`output`](Self::output).
     pub async fn release(
         &self,
         request: &ReleaseTerminalRequest,
@@ -320,16 +319,16 @@ impl SessionTerminals {
 }
 
 impl HostTerminal {
-    /// Ends the command with all that it has started.
+    /// Kills the command and everything it started.
     async fn kill(&self) {
         self.running.kill();
-        // A process that hangs in the kernel keeps nobody waiting.
+        // Does not wait forever for a process that hangs in the kernel.
         let _ = tokio::time::timeout(KILL_PATIENCE, self.running.wait()).await;
         self.running.kill_and_wait(KILL_PATIENCE).await;
     }
 }
 
-/// Ends them all at once, now, and then waits for each.
+/// Kills all of them at once, then waits for each.
 fn release<T: IntoIterator<Item = Arc<HostTerminal>>>(
     terminals: T,
 ) -> impl Future<Output = ()> + Send + use<T> {

@@ -1,20 +1,20 @@
-//! Where the files are that other programs obey.
+//! Finding the files that other programs run or trust.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::trusted_files::is_executed_by_programs;
 
-/// What a directory is to whoever looks through it.
+/// The role of a directory in a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryRole {
-    /// Some of what is in it may be obeyed.
+    /// Some of its entries may be trusted.
     Ordinary,
-    /// All of it is.
+    /// All of its entries are trusted.
     Trusted,
-    /// It is a repository's own, or one of a submodule or a working tree.
+    /// A repository's own directory, or that of a submodule or a working tree.
     Git,
-    /// What is in such a one with more of them in it.
+    /// A directory in a repository that contains further repositories.
     GitModules,
     GitWorktrees,
     GitInfo,
@@ -22,16 +22,16 @@ pub(super) enum DirectoryRole {
 
 /// What to do with an entry of a directory.
 pub(super) enum EntryAction {
-    /// It is one of those that are protected.
+    /// Record it: it is protected.
     Record,
-    /// It is none, but in it there may be some.
+    /// Scan it: it is not protected, but may contain something that is.
     Descend(DirectoryRole),
     Skip,
 }
 
 impl DirectoryRole {
-    /// What is to be done with `name` in such a directory. `parent` is the directory's own name, and `bare` says that
-    /// git takes it for a repository.
+    /// Returns what to do with the entry `name` in such a directory. `parent` is the directory's own name, and `bare`
+    /// says whether git takes it for a repository.
     pub(super) fn entry_action(
         self,
         parent: Option<&OsStr>,
@@ -48,7 +48,7 @@ impl DirectoryRole {
             Self::Ordinary if bare && is("modules") => EntryAction::Descend(Self::GitModules),
             Self::Ordinary if bare && is("worktrees") => EntryAction::Descend(Self::GitWorktrees),
             Self::Ordinary if bare && is("info") => EntryAction::Descend(Self::GitInfo),
-            // Packages bring such files for those who work on them.
+            // Packages contain such files for their own developers.
             Self::Ordinary if is("node_modules") => EntryAction::Skip,
             Self::Ordinary => {
                 let path = parent.map_or_else(PathBuf::new, PathBuf::from).join(name);
@@ -69,14 +69,14 @@ impl DirectoryRole {
     }
 }
 
-/// What git obeys in a repository's own directory: programs are named there, or where else such files are.
+/// Returns `true` for entries of a repository's own directory that git trusts: they name programs, or other such files.
 fn is_git_trusted(name: &OsStr) -> bool {
     ["hooks", "config", "config.worktree", "commondir", "gitdir"]
         .iter()
         .any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// Whether git takes a directory with these names in it for a repository.
+/// Returns `true` if git takes a directory with these entries for a repository.
 pub(super) fn is_bare(names: &[OsString]) -> bool {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))

@@ -1,26 +1,26 @@
-//! What is said of what was undone.
+//! The report of what was undone.
 
 use std::path::{Path, PathBuf};
 
 use crate::terminal_text;
 
-/// How many names a report has.
+/// The maximum number of names in a report.
 const NAMES: usize = 10;
 
 /// What was undone.
 #[derive(Debug, Default)]
 pub(super) struct UndoReport {
     pub(super) undone_paths: Vec<PathBuf>,
-    /// What was changed and could not be put back, and why.
+    /// What was changed and could not be restored, and why.
     pub(super) failures: Vec<(PathBuf, String)>,
     pub(super) undone_directory: Option<PathBuf>,
-    /// What was changed when nobody watched.
+    /// What was changed without a watch.
     pub(super) changed_between: Vec<PathBuf>,
     pub(super) is_cut: bool,
 }
 
 impl UndoReport {
-    /// What there is to say, if anything.
+    /// Returns the report as text, if there is anything to report.
     pub(super) fn to_text(&self) -> Option<String> {
         let mut text = String::new();
         let changes = |count: usize| match count {

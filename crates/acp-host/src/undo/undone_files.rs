@@ -1,4 +1,4 @@
-//! Where that goes which is undone: nothing is deleted.
+//! Storage for what is undone: nothing is deleted.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -9,19 +9,20 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::GuardedRoot;
 
-/// How much is copied where what is to be kept cannot be moved, because it is on another disk.
+/// How many bytes are copied of what cannot be moved because it is on another disk.
 const COPIED: u64 = 256 * 1024 * 1024;
 
-/// Where that goes which is undone.
+/// Storage for what is undone.
 pub(super) struct UndoneFiles<'a> {
     root: &'a GuardedRoot,
-    /// A directory for this time alone, if it could be made.
+    /// A new directory for this run only, if it could be created.
     directory: Option<(PathBuf, Dir)>,
     is_used: std::cell::Cell<bool>,
 }
 
 impl<'a> UndoneFiles<'a> {
-    /// A place that is made when it is first needed would be found by nobody who looks for a reason why not.
+    /// Creates the directory if possible. Otherwise, undone files stay in the root under another name. The directory is
+    /// created now and not when it is first needed, when the cause of a failure would be harder to find.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -51,7 +52,7 @@ impl<'a> UndoneFiles<'a> {
         }
     }
 
-    /// Moves something out of the root, or at least to a name that no program obeys.
+    /// Moves a file out of the root, or at least to a name that no program runs or trusts.
     pub(super) fn put(&self, path: &Path) -> io::Result<()> {
         let from = &self.root.dir;
         if let Some((_, to)) = &self.directory {
@@ -80,7 +81,7 @@ impl<'a> UndoneFiles<'a> {
         from.rename(path, from, beside)
     }
 
-    /// Where something was kept, if anything was.
+    /// Returns the directory where something was stored, if anything was.
     pub(super) fn used(&self) -> Option<PathBuf> {
         let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
         if self.is_used.get() {
@@ -91,7 +92,7 @@ impl<'a> UndoneFiles<'a> {
     }
 }
 
-/// A path as one name, so that what is kept is obeyed by nobody there either.
+/// Converts a path to one name, so that no program runs or trusts the stored file either.
 fn flat_name(path: &Path) -> PathBuf {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -105,7 +106,7 @@ fn flat_name(path: &Path) -> PathBuf {
     flat.into()
 }
 
-/// Copies what is there, at most this many bytes of it.
+/// Copies a file or directory, up to `left` bytes.
 fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
     let meta = from.symlink_metadata(path)?;
     if meta.is_dir() {
@@ -137,7 +138,7 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a link, wherever it leads: nobody follows it here.
+/// Creates a symlink, wherever it leads: nothing follows it here.
 #[cfg(unix)]
 pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)

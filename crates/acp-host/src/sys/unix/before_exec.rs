@@ -1,4 +1,4 @@
-//! What a child does of itself between fork and exec.
+//! What a child does between fork and exec.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -6,21 +6,20 @@ use std::process::Command;
 use super::keeper::KeeperMessage;
 use super::own_process::close_inherited_in_children;
 
-/// The highest number that a signal has on any system.
+/// The highest signal number on any system.
 const SIGNALS: i32 = 64;
 
-/// Has the child of `command` lead a session, and so a process group, of its own, tell the keeper of it
-/// if there is one, have the signals that programs expect, and nothing open but its standard streams.
+/// Makes the child of `command` lead a session, and so a process group, of its own; registers it with the keeper, if
+/// there is one; resets its signals to what programs expect; and leaves nothing open but its standard streams.
 ///
-/// A session rather than only a group: without a controlling terminal, a program that wants to ask for a
-/// password fails, instead of being stopped by the terminal for ever.
+/// A session and not only a group: without a controlling terminal, a program that wants to ask for a password fails,
+/// instead of being stopped by the terminal forever.
 #[allow(unsafe_code)]
 pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     let prepare = move || {
         rustix::process::setsid()?;
         if let Some(line) = &line {
-            // The standard library has set this to its default by now, and a keeper that is gone must
-            // not end the child.
+            // The standard library has set this to its default by now. A keeper that has exited must not end the child.
             set_signal(libc::SIGPIPE, libc::SIG_IGN);
             line.tell(rustix::process::getpid());
         }
@@ -32,16 +31,16 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
         close_inherited_in_children();
         Ok(())
     };
-    // SAFETY: between fork and exec only what POSIX calls async-signal-safe may happen, since another
-    // thread of the parent may have held any lock, the allocator's for one. This makes system calls
-    // (setsid, getpid, write, sigaction, close_range or fcntl) and formats a number on the stack, and allocates nothing: an
-    // error of setsid becomes an `io::Error` that is a number.
+    // SAFETY: between fork and exec, only what POSIX calls async-signal-safe may happen, since another thread of the
+    // parent may have held any lock, for example the allocator's. This makes system calls (setsid, getpid, write,
+    // sigaction, close_range or fcntl), formats a number on the stack, and allocates nothing: an error of setsid becomes
+    // an `io::Error` that is a number.
     unsafe {
         command.pre_exec(prepare);
     }
 }
 
-/// Sets what a signal does in this process; there may be no such signal.
+/// Sets what a signal does in this process. The signal may not exist.
 #[allow(unsafe_code)]
 fn set_signal(signal: i32, to: libc::sighandler_t) {
     // SAFETY: async-signal-safe, and it installs no code: it is called with the two fixed values only.

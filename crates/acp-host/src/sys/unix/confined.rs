@@ -1,4 +1,4 @@
-//! A thread that is confined by Landlock, and so is what is started on it.
+//! A thread that is confined by Landlock, together with what is started on it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,14 +13,13 @@ use landlock::{
 
 use crate::sandbox::SandboxError;
 
-/// Without the rules of this version files outside could be truncated. Linux has it since 6.2.
+/// Before this version, files outside could be truncated. In Linux since 6.2.
 const NEEDED: ABI = ABI::V3;
 
-/// The version that can refuse TCP. Linux has it since 6.7.
+/// The version that can deny TCP. In Linux since 6.7.
 const NEEDED_FOR_TCP: ABI = ABI::V4;
 
-/// Devices that everybody may write to. Those of terminals are among them for programs that run others in
-/// one of their own.
+/// Devices that everyone may write to. Terminals are included for programs that run others in a terminal of their own.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -34,19 +33,19 @@ const DEVICES: [&str; 8] = [
 
 type ConfinedJob = Box<dyn FnOnce() + Send>;
 
-/// A thread that is there for starting processes, and for being confined: the rules are for a thread and
-/// what it starts from then on, and cannot be taken back.
+/// A confined thread for starting processes. Landlock rules apply to a thread and what it starts from then on, and
+/// cannot be removed.
 ///
-/// It is one thread for all that is started, so that all of it is in one domain and can send signals to one
-/// another. It ends when this is dropped.
+/// One thread starts all processes of a sandbox, so that they are in one domain and can send signals to one another. It
+/// ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct ConfinementThread {
     work_sender: SyncSender<ConfinedJob>,
 }
 
 impl ConfinementThread {
-    /// Starts a thread that, with what it starts, may write only what is given, and connects by TCP only to
-    /// the ports of `tcp` if that is there.
+    /// Starts a thread that, with what it starts, may write only to `writable`, and if `tcp` is given, connect by TCP
+    /// only to its ports.
     pub(crate) fn new(writable: Vec<PathBuf>, tcp: Option<Vec<u16>>) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let (work, todo) = sync_channel::<ConfinedJob>(1);
@@ -68,7 +67,7 @@ impl ConfinementThread {
         Ok(Self { work_sender: work })
     }
 
-    /// Does something on the thread, and waits for it.
+    /// Runs a function on the thread and waits for it.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -86,13 +85,13 @@ fn thread_ended_error() -> io::Error {
     io::Error::other("the sandbox thread has exited")
 }
 
-/// Confines this thread, as far as the kernel can, and says so if that is not far enough.
+/// Confines this thread as far as the kernel supports. Returns an error if that is not enough.
 fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
     };
-    // What is not handled, reading and executing, is allowed everywhere. Rights that the kernel does not
-    // know yet are left out; `check_restriction` looks what that means.
+    // What is not handled, reading and executing, is allowed everywhere. Rights that the kernel does not know yet are
+    // omitted; `check_restriction` checks what that means.
     let everything = AccessFs::from_write(ABI::V5);
     let mut rules = Ruleset::default()
         .handle_access(everything)
@@ -124,7 +123,7 @@ fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError
     check_restriction(&rules.restrict_self().map_err(failed)?, tcp.is_some())
 }
 
-/// Allows what can be done with what is there, which may be a directory or a file.
+/// Returns a rule that allows `access` to a path, as far as it applies to a directory or a file.
 fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
     let opened = PathFd::new(path).map_err(|error| match error {
         PathFdError::OpenCall { source, .. } => source,
@@ -139,7 +138,7 @@ fn path_rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<
     Ok(PathBeneath::new(opened, access))
 }
 
-/// Whether a thread that was confined is confined enough.
+/// Checks that a confined thread is confined enough.
 fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<(), SandboxError> {
     check_support(status.landlock)?;
     if without_tcp {
@@ -153,7 +152,7 @@ fn check_restriction(status: &RestrictionStatus, without_tcp: bool) -> Result<()
     }
 }
 
-/// Whether the kernel has what is needed.
+/// Checks that the kernel supports what is needed.
 fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEEDED => Ok(()),
@@ -169,7 +168,7 @@ fn check_support(status: LandlockStatus) -> Result<(), SandboxError> {
     }
 }
 
-/// Whether the kernel can refuse TCP.
+/// Checks that the kernel can deny TCP.
 fn supports_tcp(status: LandlockStatus) -> Result<(), SandboxError> {
     match status {
         LandlockStatus::Available { effective_abi, .. } if effective_abi < NEEDED_FOR_TCP => {

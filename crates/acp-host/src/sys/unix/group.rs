@@ -18,56 +18,54 @@ use super::processes::{GroupIdentity, RemainingProcesses, remaining};
 use crate::process::ProcessExit;
 use crate::sandbox::Sandbox;
 
-/// How long to wait for processes that were sent SIGKILL. Only one that hangs inside the kernel, on a
-/// dead network file system for example, takes that long; it is then left behind.
+/// How long to wait for processes that were sent SIGKILL. Only one that hangs inside the kernel, for example on a dead
+/// network file system, takes that long. It is then left behind.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest pause between two looks at who is left.
+/// The longest pause between two checks for remaining processes.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// A process that leads its own process group, that group, and whoever has left it, who is known by its
+/// A process that leads its own process group; that group; and processes that left it, which are recognized by the
 /// mark.
 ///
-/// The leader is not reaped before the group is done with: as long as it is there, if only as a
-/// zombie, nobody else can get its id, so that a signal to the group can never hit strangers. That is
-/// why this builds on the standard library's `Child`, which reaps only when asked; tokio's reaps on
-/// exit.
+/// The leader is not reaped before the group has ended: while it exists, even as a zombie, no other process can get its
+/// id, so a signal to the group can never hit strangers. That is why this uses the standard library's `Child`, which
+/// reaps only on request; tokio's reaps on exit.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     id: Pid,
     mark: GroupMark,
     leader: Mutex<GroupLeader>,
-    /// Kept for as long as anything runs in it.
+    /// Held while anything runs in it.
     sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug)]
 struct GroupLeader {
-    /// Absent once reaped.
+    /// `None` once reaped.
     child: Option<Child>,
     exit: Option<ProcessExit>,
 }
 
-/// What a child was given pipes for.
+/// The pipes of a child.
 pub(crate) type ChildPipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl ProcessGroup {
-    /// Starts `command` as the leader of a new group, in a sandbox if there is one. `command` is consumed
-    /// so that the writing ends of pipes that it holds are closed, without which they would never read
-    /// as ended.
+    /// Starts `command` as the leader of a new group, in a sandbox if there is one. Consumes `command` to close the
+    /// writing ends of pipes that it holds; otherwise the pipes would never end.
     pub(crate) fn spawn(
         mut command: Command,
         sandbox: Option<&Sandbox>,
     ) -> io::Result<(Self, ChildPipes)> {
-        // A handler must be there before the child can end: whoever started this process may have
-        // set SIGCHLD to be ignored, and then the system would throw exit statuses away.
+        // The handler must exist before the child can exit: whoever started this process may have set SIGCHLD to be
+        // ignored, and then the system would discard exit statuses.
         let _ = signal(SignalKind::child())?;
         let mark = GroupMark::new();
         command.env(GroupMark::VARIABLE, mark.value());
         let line = keeper::keeper_message(&mark);
         let pipe = line.as_ref().map(keeper::KeeperMessage::pipe);
         before_exec(&mut command, line);
-        // One that fails to execute has told the keeper of itself all the same.
+        // A child that fails to execute has registered with the keeper all the same.
         let spawned = match sandbox {
             Some(sandbox) => {
                 sandbox.prepare(&mut command);
@@ -99,7 +97,7 @@ impl ProcessGroup {
         Ok((group, (stdin, stdout)))
     }
 
-    /// The process id of the leader.
+    /// Returns the process id of the leader.
     pub(crate) fn id(&self) -> u32 {
         self.id.as_raw_pid().unsigned_abs()
     }
@@ -108,7 +106,7 @@ impl ProcessGroup {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How the leader ended, if it has.
+    /// Returns how the leader exited, or `None` if it is still running.
     fn try_exit(&self) -> Option<ProcessExit> {
         let mut leader = self.leader();
         if leader.exit.is_none() {
@@ -116,8 +114,8 @@ impl ProcessGroup {
             match rustix::process::waitid(WaitId::Pid(self.id), options) {
                 Ok(Some(status)) => leader.exit = Some(process_exit(&status)),
                 Ok(None) | Err(Errno::INTR) => {}
-                // Someone else in this program waits for any child and took this one: its end is
-                // known, its status is not, and its id may be another's from now on.
+                // Other code in this program waits for any child and reaped this one: it has exited, but its status is
+                // unknown, and its id may be reused from now on.
                 Err(_) => {
                     leader.child = None;
                     leader.exit = Some(ProcessExit::unknown());
@@ -128,9 +126,9 @@ impl ProcessGroup {
         leader.exit.clone()
     }
 
-    /// Waits for the leader to end. Any number of callers may.
+    /// Waits for the leader to exit. Any number of callers may wait.
     pub(crate) async fn wait(&self) -> ProcessExit {
-        // Listening before looking, so that no end falls between the two.
+        // Listens before checking, so that no exit is missed between the two.
         let mut signals = signal(SignalKind::child()).ok();
         loop {
             if let Some(exit) = self.try_exit() {
@@ -138,13 +136,13 @@ impl ProcessGroup {
             }
             match &mut signals {
                 Some(signals) => drop(signals.recv().await),
-                // The system refuses to tell of ends: this looks for them.
+                // The system cannot report exits, so poll.
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
     }
 
-    /// Ends the group at once. Who has left it is for [`kill_and_wait`](Self::kill_and_wait).
+    /// Kills the group at once. Processes that left it are for [`kill_and_wait`](Self::kill_and_wait).
     pub(crate) fn kill(&self) {
         self.signal(Signal::KILL);
     }
@@ -152,31 +150,31 @@ impl ProcessGroup {
     fn signal(&self, signal: Signal) {
         let leader = self.leader();
         if leader.child.is_some() {
-            // It fails only when nothing is left that could be signalled.
+            // Fails only if no process is left to signal.
             let _ = rustix::process::kill_process_group(self.id, signal);
         }
     }
 
-    /// Asks all of the group to end, and whoever has left it.
+    /// Asks the group, and processes that left it, to exit.
     pub(crate) async fn terminate(&self) {
         self.signal(Signal::TERM);
         self.find_remaining(Some(Signal::TERM)).await;
     }
 
-    /// Waits, at most this long, until no process runs that is in the group or has left it. Returns
-    /// whether that is so.
+    /// Waits until no process of the group, or that left it, is running, for at most `patience`. Returns `true` if that
+    /// is so.
     pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
         self.wait_until_empty(None, patience).await
     }
 
-    /// Ends the group and whoever has left it, and waits, at most this long, until none of them runs.
-    /// Returns whether that is so.
+    /// Kills the group and processes that left it, and waits until none of them is running, for at most `patience`.
+    /// Returns `true` if that is so.
     pub(crate) async fn kill_and_wait(&self, patience: Duration) -> bool {
         self.kill();
         self.wait_until_empty(Some(Signal::KILL), patience).await
     }
 
-    /// Looks who is left, and signals those who have left the group.
+    /// Looks for remaining processes, and signals those that left the group.
     async fn find_remaining(&self, signal: Option<Signal>) -> RemainingProcesses {
         let known = self.identity();
         let looked = tokio::task::spawn_blocking(move || remaining(known, signal));
@@ -186,7 +184,7 @@ impl ProcessGroup {
     async fn wait_until_empty(&self, signal: Option<Signal>, patience: Duration) -> bool {
         let start = Instant::now();
         let mut pause = Duration::from_millis(1);
-        // No system tells when a group becomes empty, so this looks, ever more seldom.
+        // No system reports when a group becomes empty, so poll, at growing intervals.
         loop {
             if is_empty(self.find_remaining(signal).await) {
                 return true;
@@ -200,7 +198,7 @@ impl ProcessGroup {
         }
     }
 
-    /// As what the group is known now.
+    /// Returns what identifies the group now.
     fn identity(&self) -> GroupIdentity {
         GroupIdentity {
             group: self.leader().child.is_some().then_some(self.id),
@@ -208,7 +206,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Ends the group, with whoever has left it, and waits until it is gone.
+    /// Kills the group and processes that left it, and waits until they have ended.
     pub(crate) async fn finish(&self) {
         self.kill();
         if tokio::time::timeout(KILL_PATIENCE, self.wait())
@@ -225,9 +223,9 @@ impl ProcessGroup {
     }
 }
 
-/// The leader has ended, the group is done with, and nobody signals it from here on.
+/// Reaps the leader. The group has ended, and nothing signals it from here on.
 fn reap(mut child: Child, mark: &GroupMark) {
-    // In this order: from its reaping on, its id may be another's.
+    // In this order: once the leader is reaped, its id may be reused.
     keeper::forget(mark);
     let _ = child.wait();
 }
@@ -241,8 +239,8 @@ impl Drop for ProcessGroup {
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(child) = leader.child.take() {
-            // There may be no runtime any more to wait in. If there can be no thread either, the leader
-            // stays as it is, so that its id stays its own, and the rest is the keeper's.
+            // There may be no runtime left to wait in. If no thread can be started either, the leader stays unreaped,
+            // so that its id is not reused, and the keeper does the rest.
             let id = self.id;
             let sandbox = self.sandbox.take();
             let reaper = std::thread::Builder::new().name("reaper".to_owned());
@@ -257,7 +255,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Ends whoever has left the group, of which nothing runs any more, and waits for that.
+/// Kills processes that left a group that has ended, and waits for that.
 fn kill_until_empty(known: &GroupIdentity) {
     let start = Instant::now();
     while !is_empty(remaining(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_PATIENCE
@@ -266,7 +264,7 @@ fn kill_until_empty(known: &GroupIdentity) {
     }
 }
 
-/// Whether nobody is left, as far as that can be seen.
+/// Returns `true` if no process remains, as far as that can be seen.
 fn is_empty(left: RemainingProcesses) -> bool {
     left != RemainingProcesses::Present
 }
@@ -278,7 +276,7 @@ fn process_exit(status: &WaitIdStatus) -> ProcessExit {
     }
 }
 
-/// How a process ended.
+/// Converts the exit status of a process.
 pub(crate) fn exit_of(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),

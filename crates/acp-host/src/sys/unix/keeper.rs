@@ -1,13 +1,12 @@
-//! The keeper: a process beside this one that ends what this one has started, should this one end
-//! without doing so.
+//! The keeper: a process beside this one that ends what this one has started, if this one exits without doing so.
 //!
-//! A program that is killed kills nobody. So before it starts anything, it starts a small shell script
-//! (`keeper.sh`) that reads from a pipe whose writing end nobody else has. Each group is told to it, by
-//! the leader itself between fork and exec, and taken back when it is gone. When the pipe ends, the
-//! keeper ends the groups that are left.
+//! A program that is killed cannot kill its children. So before it starts anything, it starts a small shell script
+//! (`keeper.sh`) that reads from a pipe whose writing end no other program has. Each group's leader registers the group
+//! between fork and exec, and it is removed when the group has ended. When the pipe ends, the keeper kills the
+//! remaining groups.
 //!
-//! Between fork and exec every child of this process has the writing end, too. That is as it should be:
-//! the pipe ends when the last of them has told of itself.
+//! Between fork and exec, every child of this process also has the writing end. That is intended: the pipe ends only
+//! after the last of them has registered.
 //!
 //! Nothing here waits for the keeper: one that does not read is replaced.
 
@@ -40,49 +39,49 @@ static KEEPER: Mutex<Keeper> = Mutex::new(Keeper {
 
 struct Keeper {
     running: Option<KeeperProcess>,
-    /// The groups that there are, by their marks.
+    /// The current groups, by their marks.
     groups: BTreeMap<String, Pid>,
     has_warned: bool,
 }
 
 struct KeeperProcess {
     shell: Child,
-    /// Nothing waits that is written to it.
+    /// Non-blocking.
     ///
-    /// A program that has undone what Rust's programs begin with, to ignore SIGPIPE, is ended by
-    /// writing to a keeper that is gone, as by writing to any other child.
+    /// If a program has reset SIGPIPE, which Rust programs ignore by default, writing to a keeper that has exited
+    /// terminates it, as writing to any other child does.
     pipe: Arc<PipeWriter>,
 }
 
-/// What a child tells the keeper of itself.
+/// What a child sends to the keeper to register itself.
 pub(super) struct KeeperMessage {
     pipe: Arc<PipeWriter>,
-    /// All of the line but the process's id, which in time the child alone knows.
+    /// All of the line except the process id, which only the child knows in time.
     prefix: String,
 }
 
 impl KeeperMessage {
-    /// Where it is told.
+    /// Returns the pipe it is sent to.
     pub(super) fn pipe(&self) -> Arc<PipeWriter> {
         Arc::clone(&self.pipe)
     }
 
-    /// Tells it, without allocating anything and without waiting. That the keeper does not hear of it
-    /// is no reason not to run.
+    /// Sends the message, without allocating and without waiting. The child runs even if the keeper does not receive
+    /// it.
     pub(super) fn tell(&self, id: Pid) {
-        // The mark has 32 digits, and an id has 10 at most.
+        // The mark has 32 digits, and an id has at most 10.
         let mut line = [0; 64];
         let mut rest = &mut line[..];
         if writeln!(rest, "{}{}", self.prefix, id.as_raw_pid()).is_ok() {
             let length = 64 - rest.len();
-            // Lines as short as this arrive whole or not at all.
+            // Lines this short arrive as a whole or not at all.
             let _ = rustix::io::write(&*self.pipe, line.get(..length).unwrap_or_default());
         }
     }
 }
 
-/// Sees to it that there is a keeper, and gives what the leader of a new group is to tell it. `None` if
-/// there can be none on this system.
+/// Ensures that a keeper is running, and returns the message that the leader of a new group sends to it. `None` if this
+/// system cannot run one.
 pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     let mut keeper = lock_keeper();
     keeper.ensure_running();
@@ -92,11 +91,11 @@ pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     })
 }
 
-/// The group runs, and was told of to the keeper at the end of `pipe`.
+/// Records that the group is running and was registered with the keeper at the end of `pipe`.
 pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     let mut keeper = lock_keeper();
     keeper.groups.insert(mark.own().to_owned(), id);
-    // Another keeper may have taken its place meanwhile.
+    // Another keeper may have replaced it meanwhile.
     if let Some(running) = &keeper.running
         && !Arc::ptr_eq(&running.pipe, pipe)
     {
@@ -104,7 +103,7 @@ pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     }
 }
 
-/// The group is gone. To be called while its id cannot be another's yet.
+/// Removes a group that has ended. Call this before its id can be reused.
 pub(super) fn forget(mark: &GroupMark) {
     let mut keeper = lock_keeper();
     keeper.groups.remove(mark.own());
@@ -123,7 +122,7 @@ impl Keeper {
         }
     }
 
-    /// Starts a keeper that knows all the groups, and then ends the one there was.
+    /// Starts a keeper that knows all groups, and then ends the old one.
     fn replace(&mut self) {
         let groups = self
             .groups
@@ -137,19 +136,19 @@ impl Keeper {
             tracing::warn!(%error, "cannot start {SHELL}: if this program is killed, the processes it started keep running");
         }
         if let Some(mut old) = std::mem::replace(&mut self.running, started.ok()) {
-            // Before its pipe ends, at which it would end the groups, which are none of its business now.
+            // Before its pipe ends, when it would kill the groups, which now belong to the new keeper.
             let _ = old.shell.kill();
             let _ = old.shell.wait();
         }
     }
 
-    /// Tells the keeper, if there is one.
+    /// Sends a line to the keeper, if there is one.
     fn tell(&mut self, line: &str) {
         if let Some(running) = &self.running
             && (&*running.pipe).write_all(line.as_bytes()).is_err()
         {
-            // It is gone, or it hangs: then it must not come to again with what it knew. What was to be
-            // told, the next one knows.
+            // It has exited or hangs. If it hangs, it must not resume with outdated groups. The new one knows what was
+            // to be sent.
             self.replace();
         }
     }
@@ -159,7 +158,7 @@ impl KeeperProcess {
     fn start(groups: &str) -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&writer, true)?;
-        // The system's programs first: those of the user's may be anything.
+        // The system's programs first: the user's may be anything.
         let mut path = OsString::from(PATH);
         if let Some(own) = std::env::var_os("PATH") {
             path.push(":");
@@ -182,9 +181,9 @@ impl KeeperProcess {
         })
     }
 
-    /// Whether it runs and there is room in its pipe.
+    /// Returns `true` if the keeper is running and its pipe has capacity.
     fn can_write(&mut self) -> bool {
-        // Asked first, so that one that has ended is cleared away.
+        // Checked first, so that a keeper that has exited is reaped.
         let ended = matches!(self.shell.try_wait(), Ok(Some(_)));
         let mut room = [PollFd::new(&*self.pipe, PollFlags::OUT)];
         let now = Timespec {
@@ -217,7 +216,7 @@ mod tests {
         keeper.ensure_running();
         let hangs = id(&keeper);
         kill_process(hangs, Signal::STOP).unwrap();
-        // As many as no pipe holds; no process has this id.
+        // More than any pipe holds. No process has this id.
         for _ in 0..40_000 {
             keeper.tell("add 0123456789abcdef0123456789abcdef 999999999\n");
             if id(&keeper) != hangs {
@@ -228,7 +227,7 @@ mod tests {
         assert_ne!(ended, hangs);
         assert!(test_kill_process(hangs).is_err());
 
-        // The pipe of one that has ended is broken.
+        // The pipe of a keeper that has exited is broken.
         kill_process(ended, Signal::KILL).unwrap();
         let running = keeper.running.as_mut().unwrap();
         running.shell.wait().unwrap();

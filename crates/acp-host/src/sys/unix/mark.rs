@@ -6,13 +6,12 @@ use uuid::Uuid;
 
 /// The mark of a group.
 ///
-/// What is started inside another marked process carries both marks, so that whoever ends the outer one
-/// finds it, too.
+/// What is started inside another marked process carries both marks, so that ending the outer group also finds it.
 #[derive(Debug, Clone)]
 pub(super) struct GroupMark {
-    /// No other group has it. Hexadecimal digits.
+    /// A unique id, in hexadecimal digits.
     id: String,
-    /// What its processes have in their environment.
+    /// The value of the variable in its processes' environment.
     environment_value: OsString,
 }
 
@@ -36,12 +35,12 @@ impl GroupMark {
         }
     }
 
-    /// What no other mark has.
+    /// Returns the unique id.
     pub(super) fn own(&self) -> &str {
         &self.id
     }
 
-    /// What the environment variable is set to.
+    /// Returns the value of the environment variable.
     pub(super) fn value(&self) -> &OsStr {
         &self.environment_value
     }

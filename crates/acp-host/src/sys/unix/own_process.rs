@@ -1,29 +1,29 @@
-//! Keeping this process to itself.
+//! Protecting this process from others.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::RawFd;
 
-/// The first descriptor that is none of the standard streams.
+/// The first file descriptor after the standard streams.
 const FIRST: RawFd = 3;
 
-/// How far is looked for open descriptors where the kernel cannot say it of all at once.
+/// The highest descriptor that is checked if the kernel cannot change all at once.
 const FURTHEST: RawFd = 65_536;
 
-/// Lets nobody but root look into this process.
+/// Lets only root inspect this process.
 pub(crate) fn hide_this_process() {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        // It cannot fail: the kernel knows this value since there is the call.
+        // Cannot fail: the kernel has known this value as long as the call.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 
-/// Has what is open, beside the standard streams, closed in all that is started.
+/// Marks everything open, except the standard streams, to be closed in child processes.
 ///
-/// Makes system calls only, so that it can be called between fork and exec. What is closed by `exec` alone, such as
-/// the pipe by which the standard library learns of its failure, stays open until then.
+/// Makes system calls only, so it can be called between fork and exec. What is closed only by `exec`, such as the pipe
+/// through which the standard library learns of its failure, stays open until then.
 #[allow(unsafe_code)]
 pub(crate) fn close_inherited_in_children() {
     #[cfg(target_os = "linux")]
@@ -50,8 +50,8 @@ pub(crate) fn close_inherited_in_children() {
     }
 }
 
-/// Takes variables out of the environment, and out of the memory in which `/proc/PID/environ` finds them. Takes none
-/// if there is more than one thread.
+/// Removes variables from the environment, and from the memory that `/proc/PID/environ` shows. Removes none if there is
+/// more than one thread.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
@@ -92,7 +92,7 @@ pub(crate) fn take_variables(wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsStri
     taken
 }
 
-/// Elsewhere the environment of a process is not read by a file.
+/// On other systems, no file shows the environment of a process.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn take_variables(_wanted: impl Fn(&OsStr) -> bool) -> BTreeMap<OsString, OsString> {
     BTreeMap::new()

@@ -1,31 +1,31 @@
-//! Who belongs to a group, and who has left it.
+//! Finds the processes of a group, and those that left it.
 
 use rustix::process::{Pid, Signal};
 
 use super::mark::GroupMark;
 
-/// As what a group is known.
+/// What identifies a group.
 #[derive(Debug, Clone)]
 pub(super) struct GroupIdentity {
-    /// Its id, as long as nobody else can have it.
+    /// Its id, as long as no other process can get it.
     pub(super) group: Option<Pid>,
     pub(super) mark: GroupMark,
 }
 
-/// Who is left of a group.
+/// Whether processes of a group remain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RemainingProcesses {
     Absent,
     Present,
-    /// That cannot be seen here.
+    /// It cannot be determined here.
     Unknown,
 }
 
 #[cfg(target_os = "linux")]
 pub(super) use linux::remaining;
 
-/// Whether any process of the group runs. Systems other than Linux do not show what processes carry. A
-/// group of which only its leader is left, which has ended, cannot be signalled.
+/// Returns whether any process of the group is running. Systems other than Linux do not show what processes carry. A
+/// group of which only the exited leader is left cannot be signalled.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn look(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
@@ -48,39 +48,38 @@ mod linux {
 
     use super::{GroupIdentity, GroupMark, Pid, RemainingProcesses, Signal};
 
-    /// A question that waits for its answer.
+    /// A request for a scan.
     struct ScanRequest {
         identity: GroupIdentity,
         signal: Option<Signal>,
         answer: Arc<Mutex<Option<RemainingProcesses>>>,
     }
 
-    /// How long one look may take: a process shows nothing while it executes a program or ends, and on a
-    /// busy machine others come and go all the time. One that hangs, which may be anybody's, must not keep
-    /// everything waiting.
+    /// How long one scan may take. A process shows nothing while it executes a program or exits, and on a busy machine
+    /// processes come and go all the time. A process that hangs, which may be anyone's, must not block the scan.
     const PATIENCE: Duration = Duration::from_millis(500);
 
-    /// The pause between two looks at such processes.
+    /// The pause before checking such processes again.
     const PAUSE: Duration = Duration::from_millis(1);
 
-    /// The questions that nobody has begun to answer.
+    /// The requests that no scan has started on.
     static QUESTIONS: Mutex<Vec<ScanRequest>> = Mutex::new(Vec::new());
 
-    /// Held by whoever looks at all processes.
+    /// Held while scanning all processes.
     static LOOKING: Mutex<()> = Mutex::new(());
 
     fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether any process runs that is in the group or carries its mark. Those that carry it outside the
-    /// group are sent `signal`, if there is one.
+    /// Returns whether any process is running that is in the group or carries its mark. Those that carry it outside the
+    /// group are sent `signal`, if given.
     ///
-    /// Zombies do not run: where nobody adopts orphans, as in many containers, they stay for ever.
+    /// Zombies do not count: where nothing adopts orphans, as in many containers, they stay forever.
     ///
-    /// What it costs: a file of `/proc` is read for each process of this user's, and one is refused for
-    /// each of others': 40 ms where there are 1,100 processes and two busy cores. So it is not for the
-    /// threads of an asynchronous runtime, and those who ask while one looks share the next look.
+    /// Cost: one file of `/proc` is read for each process of this user, and access to one is denied for each process of
+    /// others: 40 ms for 1,100 processes on two busy cores. So do not call this on the threads of an asynchronous
+    /// runtime. Requests that arrive during a scan share the next one.
     pub(in super::super) fn remaining(
         known: GroupIdentity,
         signal: Option<Signal>,
@@ -112,13 +111,13 @@ mod linux {
         answer.unwrap_or(RemainingProcesses::Unknown)
     }
 
-    /// Looks at each process for all who ask. Returns whether processes can be seen.
+    /// Inspects each process for all requests. Returns `true` if processes can be seen.
     ///
-    /// A process may start another and end after `/proc` was listed and before it was looked at, and the
-    /// other is not in the list: so daemons come to be. As long as that may have happened, the list is made
-    /// again, and who is new in it is looked at. The list goes by ids, which rise, so that one who begins
-    /// while it is made is in it if its parent could have been. The rest does not matter: it is a child of
-    /// one that was seen, or of nobody who is asked for.
+    /// A process may start another and exit after `/proc` was listed and before it was inspected, and the new one is
+    /// not in the list: this is how daemons start. As long as that may have happened, the list is read again, and new
+    /// processes are inspected. The list is ordered by ids, which rise, so a process that starts while it is read is in
+    /// it if its parent could have been. Any other process does not matter: it is a child of one that was seen, or of
+    /// one that no request is about.
     fn inspect_all(asked: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
         let start = Instant::now();
         let mut environment = Vec::new();
@@ -127,7 +126,7 @@ mod linux {
             let Ok(processes) = std::fs::read_dir("/proc") else {
                 return false;
             };
-            // All of it, before the first is looked at.
+            // Read completely before the first process is inspected.
             let mut news: Vec<Pid> = processes
                 .flatten()
                 .filter_map(|process| process_id(&process.file_name()))
@@ -135,7 +134,7 @@ mod linux {
                 .collect();
             let mut again = false;
             let mut pause = Duration::ZERO;
-            // Whose those are that are between two programs is known in a moment.
+            // Processes that are between two programs can be identified shortly after.
             while !news.is_empty() {
                 std::thread::sleep(pause);
                 pause = PAUSE;
@@ -151,7 +150,7 @@ mod linux {
         }
     }
 
-    /// Looks at one process for all who ask.
+    /// Inspects one process for all requests.
     fn inspect_process(
         id: Pid,
         asked: &mut [(ScanRequest, RemainingProcesses)],
@@ -188,11 +187,11 @@ mod linux {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// The group of a process; the kernel's own have none. The system tells this without a file.
+    /// Returns the group of a process. The kernel's own processes have none. This needs no file.
     ///
     /// # Errors
     ///
-    /// There is no such process (any more).
+    /// The process does not exist (any more).
     #[allow(unsafe_code)]
     fn process_group(id: Pid) -> io::Result<Option<Pid>> {
         // SAFETY: it takes a number and gives a number. It is not rustix's because that takes no process
@@ -203,23 +202,23 @@ mod linux {
         }
     }
 
-    /// What was seen of the environment that a process was started with.
+    /// The result of reading the environment that a process was started with.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     enum EnvironmentSight {
-        /// All of it.
+        /// All of it was read.
         Read,
-        /// It has none: it is executing a program or ending.
+        /// It has none now: the process is executing a program or exiting.
         Transient,
-        /// It is another user's process, or the kernel's, or keeps to itself.
+        /// It is another user's process, or the kernel's, or is not readable.
         Hidden,
-        /// It has ended, and nobody can say whose it was.
+        /// The process has exited, and its owner is unknown.
         Ended,
     }
 
     /// Reads the environment of a process.
     fn read_environment(id: Pid, environment: &mut Vec<u8>) -> EnvironmentSight {
-        // A process that executes a program after its file was opened and before it was read shows nothing,
-        // though it has finished by then. One that shows nothing again and again was given nothing.
+        // A process that starts a program between opening and reading its file shows nothing, although it has finished
+        // by then. One that repeatedly shows nothing has an empty environment.
         for _ in 0..3 {
             environment.clear();
             let read = File::open(format!("/proc/{}/environ", id.as_raw_pid()))
@@ -227,7 +226,7 @@ mod linux {
             match read {
                 Ok(1..) => return EnvironmentSight::Read,
                 Ok(0) => {}
-                // So newer kernels say that there is none.
+                // How newer kernels report that there is none.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return EnvironmentSight::Ended;
@@ -247,7 +246,7 @@ mod linux {
         memchr::memmem::find(environment, mark.own().as_bytes()).is_some()
     }
 
-    /// Signals a process that carries the mark, and never another that has got its id since.
+    /// Signals a process that carries the mark, and never another one that has since got its id.
     fn send_signal(id: Pid, mark: &GroupMark, signal: Signal) {
         match pidfd_open(id, PidfdFlags::empty()) {
             Ok(process) => {
@@ -266,29 +265,29 @@ mod linux {
         }
     }
 
-    /// What `/proc/PID/stat` says of a process.
+    /// Fields of `/proc/PID/stat`.
     struct ProcessStat {
-        /// It has not ended.
+        /// Whether it has not exited.
         is_running: bool,
-        /// It is executing a program at this moment, or it is ending.
+        /// Whether it is executing a program right now, or exiting.
         is_transient: bool,
     }
 
     impl ProcessStat {
         fn read(id: Pid) -> Option<Self> {
-            /// A flag of the kernel's: one of its own threads.
+            /// A flag of the kernel: one of its own threads.
             const PF_KTHREAD: u64 = 0x0020_0000;
 
             let stat = std::fs::read(format!("/proc/{}/stat", id.as_raw_pid())).ok()?;
-            // The name, in parentheses, may itself hold spaces and parentheses. It is the second field;
-            // the next one is the third.
+            // The name, in parentheses, may itself contain spaces and parentheses. It is the second field; the next one
+            // is the third.
             let name = memchr::memrchr(b')', &stat)?;
             let rest = String::from_utf8_lossy(stat.get(name + 1..)?);
             let mut fields = rest.split_ascii_whitespace();
             let runs = !matches!(fields.next()?, "Z" | "X");
             let flags: u64 = fields.nth(9 - 4)?.parse().ok()?;
-            // Where its code begins, which is known when it has all that it is started with. Of processes
-            // that are hidden it is said to be 1.
+            // The start of its code, which is set once its arguments and environment are. For hidden processes, it is
+            // reported as 1.
             let code_begins: u64 = fields.nth(26 - 10)?.parse().ok()?;
             Some(Self {
                 is_running: runs,
