@@ -10,20 +10,22 @@ use crate::{config, terminal_user};
 // Which agent; not documented, or it would be the text of whatever it is put into.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct AgentChoiceArgs {
-    /// Agent name; list agents with `acp agents`. Default: the configured `default_agent`, or the bundled
-    /// agent.
+    /// Agent to use, by name.
+    ///
+    /// List agents with `acp agents`. The default is the configured `default_agent`, or else the bundled agent.
     #[arg(long, value_name = "NAME", conflicts_with = "agent_command")]
     pub(crate) agent: Option<String>,
 
-    /// Agent command and its arguments, instead of --agent.
+    /// Command that starts the agent, instead of --agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent_command: Vec<String>,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// Latest protocol version to offer; the agent chooses. Version 2 is a draft. Default: as configured for
-    /// the agent, or 1.
+    /// Latest protocol version to offer: 1 or 2.
+    ///
+    /// The agent chooses. Version 2 is a draft. The default is what is configured for the agent, or else 1.
     #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: Option<u16>,
 }
@@ -57,9 +59,12 @@ impl AgentChoiceArgs {
 // `--env`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct EnvArgs {
-    /// Give the agent an environment variable, with its value here or with another; can be given several
-    /// times. Keys are not passed on otherwise. Others on this machine can see the command line: a secret is
-    /// better set before.
+    /// Give the agent an environment variable.
+    ///
+    /// Without VALUE, the variable has its current value. Can be repeated. API keys in the environment are not
+    /// passed on otherwise, except by `acp trace` and `acp bridge`.
+    ///
+    /// Other users can see the command line: set a secret beforehand and give only its name.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<EnvRequest>,
 }

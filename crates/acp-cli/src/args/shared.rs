@@ -16,21 +16,27 @@ const UNDONE: &str = "undone";
 // Where what is started may write.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SandboxArgs {
-    /// Run agents and commands in a sandbox that can read everything, but write only to its own temporary
-    /// directory and to --writable directories. MODE is `workspace` (the default) to also allow writing to
-    /// the session's directories; `read-only` not to, except for the agent's own state if its location is
-    /// known; or `off`. Append `,no-network` to block TCP (Linux 6.7 or later); other network access is not
-    /// blocked. Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
+    /// Run agents and commands in a sandbox.
+    ///
+    /// They can read everything, but write only to a temporary directory of their own and to --writable
+    /// directories. MODE is `workspace` (the default) to let them write to the session's directories, too;
+    /// `read-only` not to, except for the agent's own state if its location is known; or `off`. Append
+    /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
+    ///
+    /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace")]
     pub(crate) sandbox: Option<SandboxMode>,
 
-    /// Also allow writing to this directory in the sandbox; can be repeated. Needed for agents that store
-    /// state in the home directory in a location acp does not know.
+    /// Allow writing to a directory in the sandbox.
+    ///
+    /// Needed for agents that store state in the home directory in a location acp does not know. Can be
+    /// repeated.
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
 
-    /// Allow TCP connections to this port in the sandbox; can be repeated. Only the port is checked:
-    /// `example.org:443` allows port 443 on every host.
+    /// Allow TCP connections to a port in a no-network sandbox.
+    ///
+    /// Only the port is checked: `example.org:443` allows port 443 on every host. Can be repeated.
     #[arg(long, value_name = "[HOST:]PORT", requires = "sandbox")]
     pub(crate) reachable: Vec<ReachablePort>,
 }
@@ -161,17 +167,22 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// Session mode id. Default for new sessions: as configured for the agent.
+    /// Session mode to set.
+    ///
+    /// The default for a new session is the mode that is configured for the agent.
     #[arg(long, value_name = "ID")]
     pub(crate) mode: Option<String>,
 
-    /// Set a config option of the session; can be repeated.
+    /// Set a config option of the session.
+    ///
+    /// Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub(crate) options: Vec<(String, String)>,
 
-    /// JSON file with MCP servers for the agent: a list as in the protocol, or {"mcpServers": {NAME: {...}}}
-    /// as in editors.
-    #[arg(long, value_name = "JSON FILE")]
+    /// JSON file with MCP servers for the agent.
+    ///
+    /// It has a list as in the protocol, or {"mcpServers": {NAME: {...}}} as in editors.
+    #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
 
     #[command(flatten)]
@@ -231,7 +242,9 @@ pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
 // Which version of the protocol is spoken.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ProtocolArg {
-    /// Latest protocol version to offer; the client chooses. Version 2 is a draft.
+    /// Latest protocol version to accept: 1 or 2.
+    ///
+    /// The client chooses. Version 2 is a draft.
     #[arg(long, value_name = "VERSION", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: u16,
 }

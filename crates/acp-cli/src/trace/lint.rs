@@ -168,7 +168,10 @@ impl<'a> LintOutput<'a> {
                 }
                 let _ = writeln!(
                     self.out,
-                    "{messages} messages, {must} MUST violations, {should} SHOULD violations"
+                    "{}, {}, {}",
+                    counted(messages, "message"),
+                    counted(must, "MUST violation"),
+                    counted(should, "SHOULD violation")
                 );
             }
         }
@@ -179,6 +182,14 @@ impl<'a> LintOutput<'a> {
         let printed = screen::print(self.out.as_bytes());
         self.out.clear();
         printed
+    }
+}
+
+/// Returns the count and its noun, singular or plural.
+fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 

@@ -71,7 +71,7 @@ fn nothing_is_wrong_with_what_is_right() {
     );
     ended
         .code(0)
-        .shows(&["6 messages: a MUST broken 0 times, a SHOULD 0 times"]);
+        .shows(&["6 messages, 0 MUST violations, 0 SHOULD violations"]);
 }
 
 /// A conversation with one of each: a shape, a MUST, a SHOULD, a request without an answer.
@@ -120,7 +120,7 @@ fn each_line_says_where_what_and_who() {
     }
     ended.shows(&[
         "1 × MUST fs-not-offered, agent",
-        "9 messages: a MUST broken 3 times, a SHOULD 1 times",
+        "9 messages, 3 MUST violations, 1 SHOULD violation",
     ]);
 }
 
