@@ -35,7 +35,7 @@ pub(crate) struct ChatArgs {
     ///
     /// The policy applies where none of your rules does (see `acp permissions`). `ask` asks each time. `reads`
     /// allows reading and rejects the rest. `all` allows everything. `none` rejects everything, whatever your
-    /// rules say. The default is `ask`.
+    /// rules say. The default is the one in your permissions.toml, or else `ask`.
     ///
     /// `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or warn if
     /// sandboxing is not available. --sandbox overrides this.
