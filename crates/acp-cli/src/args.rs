@@ -1,5 +1,5 @@
-//! What can be typed. What is told to a command, or to commands of a kind, has a file of its own, and so have
-//! the arguments that several take: `shared.rs`, `which.rs`. Commands know their own file; this joins them, for `main.rs`.
+//! The command line. Each command, or group of commands, has its arguments in a file of its own; arguments that
+//! several commands share are in `shared.rs` and `agent_choice.rs`. This file joins them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
@@ -53,9 +53,9 @@ pub(crate) struct CliArgs {
     pub(crate) command: CliCommand,
 }
 
-// What can be told to a command is put together only when it is the one that was typed. Its own help stands here
-// and not at its arguments, because the list of commands has it, too; nor do arguments that several commands share
-// have any, which would stand in its place.
+// `defer` builds a command's arguments only if that command is used. So a command's description is here and not on
+// its arguments: the list of commands needs it before they are built. Structs of shared arguments have no doc comment,
+// because clap would use it in place of the command's description.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 #[allow(
@@ -197,7 +197,7 @@ mod tests {
         for listed in command.get_subcommands() {
             let name = listed.get_name();
             let about = listed.get_about().map(ToString::to_string);
-            // It is the same in the command's own help, where its arguments are known.
+            // The command's own help, with its arguments built, has the same description.
             let mut built = command.clone();
             built.build();
             let own = built.find_subcommand(name).unwrap().get_about();

@@ -20,7 +20,7 @@ use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::start::{StartTarget, connection_options};
 
-/// Where the prompts of before are, in the directory of what is kept from run to run.
+/// The name of the prompt history file, inside the state directory.
 const HISTORY: &str = "history";
 
 pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
@@ -135,7 +135,7 @@ fn agent_spec(
     Ok(spec)
 }
 
-/// The keys, with the person's own.
+/// Returns the key bindings, with the user's own.
 fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     let mut keys = KeyBindings::default();
     for (action, own) in &settings.keys {

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp agent`.
+//! Arguments of `acp agent`.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use super::shared::{ProtocolArg, SandboxArgs};
 
-// Which language model; not documented, or it would be the text of whatever it is put into.
+// The language model. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelArgs {
     /// Language model to use, or `offline` for none.

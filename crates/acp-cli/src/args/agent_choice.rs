@@ -1,4 +1,4 @@
-//! Which agent is meant, and what it is given of the environment.
+//! The arguments that choose an agent and its environment.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use acp_config::{AgentChoice, AgentEnvironment, AgentSelector, EnvRequest};
 use crate::exit::CommandExit;
 use crate::{config, terminal_user};
 
-// Which agent; not documented, or it would be the text of whatever it is put into.
+// The agent. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct AgentChoiceArgs {
     /// Agent to use, by name.
@@ -31,16 +31,15 @@ pub(crate) struct AgentChoiceArgs {
 }
 
 impl AgentChoiceArgs {
-    /// Whether the command line says which.
+    /// Returns `true` if the command line names an agent.
     pub(crate) fn is_given(&self) -> bool {
         self.agent.is_some() || !self.agent_command.is_empty()
     }
 
-    /// The agent that is meant, for someone who works in `cwd`. If it is one of a project that they have not yet said yes
-    /// to, they are asked.
+    /// Returns the chosen agent, for work in `cwd`. If it is a project's agent that is not allowed yet, asks the user.
     ///
     /// # Errors
-    /// There is none of that name; what is configured is not understood; the project's is not allowed.
+    /// The name is unknown, the configuration is invalid, or the project's agent is not allowed.
     pub(crate) fn choose(&self, cwd: &Path) -> Result<AgentChoice, CommandExit> {
         let request = AgentSelector {
             name: self.agent.clone(),
@@ -70,13 +69,13 @@ pub(crate) struct EnvArgs {
 }
 
 impl EnvArgs {
-    /// What an agent is given: what the configuration and the command line say.
+    /// Returns the environment that the configuration and the command line give an agent.
     pub(crate) fn environment(&self) -> Result<AgentEnvironment, CommandExit> {
         let config = config::read()?;
         Ok(AgentEnvironment::of(&config.environment, &self.env)?)
     }
 
-    /// All that there is here, and what the command line adds.
+    /// Returns the environment of this process, with the additions of the command line.
     pub(crate) fn all(&self) -> Result<AgentEnvironment, CommandExit> {
         Ok(AgentEnvironment::inherit_all(&self.env)?)
     }

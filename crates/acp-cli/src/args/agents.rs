@@ -1,4 +1,4 @@
-//! What can be typed behind `acp agents`.
+//! Arguments of `acp agents`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp chat`.
+//! Arguments of `acp chat`.
 
 use acp_config::{Background, SessionName};
 use acp_host::Policy;
@@ -58,7 +58,7 @@ pub(crate) struct ChatArgs {
     pub(crate) mouse: bool,
 }
 
-/// What the colours are to fit.
+/// The terminal background that the colors are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ThemeArg {
     Dark,

@@ -1,4 +1,4 @@
-//! What can be told to `acp check`.
+//! Arguments of `acp check`.
 
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ pub(crate) enum CheckArgs {
     Client(CheckClientArgs),
 }
 
-// What both sides are checked with.
+// Options for checking either side.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckCommonArgs {
     /// Output format.
@@ -188,7 +188,7 @@ pub(crate) enum CheckFormat {
     Html,
 }
 
-/// The versions that are checked.
+/// The protocol versions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckedVersions {
     #[value(name = "1")]

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp login` and `acp logout`.
+//! Arguments of `acp login` and `acp logout`.
 
 use super::agent_choice::AgentChoiceArgs;
 

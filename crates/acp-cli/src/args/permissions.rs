@@ -1,4 +1,4 @@
-//! What can be typed behind `acp permissions`.
+//! Arguments of `acp permissions`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What can be typed behind the commands that stand between a client and something else.
+//! Arguments of the commands that relay messages: `acp bridge`, `acp mcp-proxy` and `acp check-relay`.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ pub(crate) struct BridgeArgs {
     pub(crate) agent: Vec<String>,
 }
 
-/// A version of the protocol.
+/// A protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VersionArg {
     #[value(name = "1")]

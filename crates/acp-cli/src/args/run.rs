@@ -1,4 +1,4 @@
-//! What can be typed behind `acp run`.
+//! Arguments of `acp run`.
 
 use std::path::PathBuf;
 
@@ -92,7 +92,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// What the model is told of this person's.
+    /// Returns the system prompt of the command line, if it has one.
     pub(crate) fn system_prompt(&self) -> Option<SystemPrompt> {
         let (mode, text) = match (&self.system_prompt, &self.append_system_prompt) {
             (Some(text), _) => (SystemPromptMode::Override, text),

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp sessions`.
+//! Arguments of `acp sessions`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What several commands take.
+//! Arguments that several commands share.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use clap::ValueEnum;
 
 use crate::exit::CommandExit;
 
-/// Where that is kept which was undone after a command, in the directory of what is kept from run to run.
+/// The name of the directory for reverted files, inside the state directory.
 const UNDONE: &str = "undone";
 
-// Where what is started may write.
+// The sandbox.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SandboxArgs {
     /// Run agents and commands in a sandbox.
@@ -41,22 +41,22 @@ pub(crate) struct SandboxArgs {
     pub(crate) reachable: Vec<ReachablePort>,
 }
 
-/// What `--sandbox` says.
+/// The value of `--sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
-    /// What it says of writing, if it does.
+    /// Where writing is allowed, if given.
     pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }
 
-/// Where may be written in a sandbox.
+/// Where writing is allowed in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SandboxWrites {
-    /// Where the session works.
+    /// The session's directories.
     Workspace,
-    /// Not there.
+    /// Not even the session's directories.
     ReadOnly,
-    /// There is no sandbox.
+    /// No sandbox.
     Off,
 }
 
@@ -93,7 +93,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A port that may be connected to.
+/// A TCP port that may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 
@@ -110,11 +110,11 @@ impl FromStr for ReachablePort {
 }
 
 impl SandboxArgs {
-    /// What the sandbox is to be like; `None` if there is to be none. A policy that someone typed may ask for
-    /// one that may not write, and does so only where `--sandbox` says nothing of that.
+    /// Returns the rules of the sandbox, or `None` for no sandbox. A given policy of `reads` or `none` implies a
+    /// read-only sandbox, unless `--sandbox` says where writing is allowed.
     ///
     /// # Errors
-    /// A directory of --writable is not there, or there is nothing that --writable or --reachable could mean.
+    /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
     pub(crate) fn rules(
         &self,
         policy: Option<Policy>,
@@ -160,7 +160,7 @@ impl SandboxArgs {
     }
 }
 
-// Where an agent works, and with what its sessions begin.
+// The working directory of a session, and its initial options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Working directory of the session.
@@ -190,7 +190,7 @@ pub(crate) struct SessionArgs {
 }
 
 impl SessionArgs {
-    /// Where the agent works, as it is called from everywhere.
+    /// Returns the working directory as an absolute path without symlinks.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandExit> {
         let cwd = directory(&self.cwd)?;
         match cwd.is_dir() {
@@ -202,7 +202,7 @@ impl SessionArgs {
         }
     }
 
-    /// The MCP servers of --mcp, and those that are configured of the agent and have other names.
+    /// Returns the MCP servers of --mcp, and those configured for the agent whose names are not among them.
     pub(crate) fn servers(
         &self,
         configured: Vec<McpServer>,
@@ -222,7 +222,7 @@ impl SessionArgs {
     }
 }
 
-/// The directory of `--cwd`, without symlinks.
+/// Returns the directory of `--cwd` as an absolute path without symlinks.
 pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
     std::fs::canonicalize(cwd)
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
@@ -239,7 +239,7 @@ pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
     name.parse()
 }
 
-// Which version of the protocol is spoken.
+// The protocol version.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ProtocolArg {
     /// Latest protocol version to accept: 1 or 2.
@@ -250,14 +250,14 @@ pub(crate) struct ProtocolArg {
 }
 
 impl ProtocolArg {
-    /// The version that is spoken with an agent.
+    /// Returns the version to offer to an agent.
     pub(crate) fn of(agent: &AgentChoice) -> Self {
         Self {
             protocol: agent.protocol,
         }
     }
 
-    /// The version in the options of a connection.
+    /// Sets the version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp trace`.
+//! Arguments of `acp trace`.
 
 use std::path::PathBuf;
 
@@ -101,7 +101,7 @@ pub(crate) struct HtmlArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-// What of a trace is looked at.
+// Filters for the messages of a trace.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceFilterArgs {
     /// Restrict to messages of this session.
@@ -121,7 +121,7 @@ pub(crate) struct TraceFilterArgs {
 }
 
 impl TraceFilterArgs {
-    /// Whether it is looked at: what this side said in this session, by these names.
+    /// Returns `true` if the filters select a message of this side and session with one of these names.
     pub(crate) fn wants<'a>(
         &self,
         side: Option<Side>,
@@ -134,7 +134,7 @@ impl TraceFilterArgs {
             && (self.method.is_empty() || names.into_iter().any(named))
     }
 
-    /// Whether a session is named.
+    /// Returns `true` if --session is given.
     pub(crate) fn is_of_a_session(&self) -> bool {
         self.session.is_some()
     }
@@ -194,7 +194,7 @@ pub(crate) enum LintFormat {
     Json,
 }
 
-/// Who said it.
+/// A side of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SideArg {
     Client,
@@ -214,7 +214,7 @@ fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(Glob::new(pattern)?.compile_matcher())
 }
 
-// What is required is not where a subcommand stands in its place.
+// Required arguments are not required if there is a subcommand.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordArgs {
     /// Trace file to write.
