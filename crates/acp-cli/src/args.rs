@@ -1,5 +1,5 @@
-//! What can be typed. What is told to a command, or to commands of a kind, has a file of its own, and so have
-//! the arguments that several take: `shared.rs`, `which.rs`. Commands know their own file; this joins them, for `main.rs`.
+//! The command line. Each command, or group of commands, has its arguments in a file of its own; arguments that
+//! several commands share are in `shared.rs` and `agent_choice.rs`. This file joins them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
@@ -35,7 +35,8 @@ use self::trace::TraceArgs;
     version,
     about,
     propagate_version = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_long_help = EXAMPLES
 )]
 pub(crate) struct CliArgs {
     /// Log level for stderr.
@@ -52,9 +53,9 @@ pub(crate) struct CliArgs {
     pub(crate) command: CliCommand,
 }
 
-// What can be told to a command is put together only when it is the one that was typed. Its own help stands here
-// and not at its arguments, because the list of commands has it, too; nor do arguments that several commands share
-// have any, which would stand in its place.
+// `defer` builds a command's arguments only if that command is used. So a command's description is here and not on
+// its arguments: the list of commands needs it before they are built. Structs of shared arguments have no doc comment,
+// because clap would use it in place of the command's description.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 #[allow(
@@ -63,6 +64,10 @@ pub(crate) struct CliArgs {
 )]
 pub(crate) enum CliCommand {
     /// Run one turn: send a prompt to an agent and print what it does.
+    ///
+    /// The agent is the bundled one, unless --agent or a command after `--` selects another. Permission is
+    /// requested on the terminal; without a terminal, the agent may only read. For a conversation, use
+    /// `acp chat`, or continue a session with --session.
     Run(RunArgs),
 
     /// Chat with an agent in the terminal.
@@ -74,30 +79,35 @@ pub(crate) enum CliCommand {
     ///
     /// Configure your editor to start this command. Choose the model with --model or in `[agent]` of
     /// config.toml in your configuration directory. Otherwise a model is chosen from a provider you have a
-    /// key for, from the environment or `acp agent login`. Without a model, only slash commands such as
-    /// /test, /read or /edit work; /help lists them.
+    /// key for, from the environment or `acp agent login`.
+    ///
+    /// Without a model, only slash commands such as /test, /read or /edit work; /help lists them.
     Agent(AgentArgs),
 
     /// Log in to an agent.
     ///
     /// Without --method, the agent's only auth method is used; if it has several, they are listed. Questions
     /// from the agent are asked on the terminal. Methods that need the agent's own program run it in this
-    /// terminal.
+    /// terminal. For the bundled agent, use `acp agent login`.
     Login(LoginArgs),
 
     /// Log out of an agent.
+    ///
+    /// For the bundled agent, use `acp agent logout`.
     Logout(LogoutArgs),
 
     /// List, name, archive and export an agent's sessions.
     ///
-    /// Continue a session with `acp run --session NAME` or `acp run --resume ID`.
+    /// Without a subcommand, list them. Continue a session with `acp run --session NAME` or
+    /// `acp run --resume ID`; `acp chat` has the same options.
     Sessions(SessionsArgs),
 
     /// List available agents: yours, the project's and well-known ones.
     ///
     /// Your agents are defined in `[agents.NAME]` in config.toml in your configuration directory. A project's
-    /// agents are defined in .acp/config.toml, and are used only after you have allowed that file. No agent
-    /// is started.
+    /// agents are defined in .acp/config.toml, and are used only after you have allowed that file.
+    ///
+    /// No agent is started.
     Agents(AgentsArgs),
 
     /// Show what agents may do in a project: your rules, remembered answers and project rules.
@@ -116,7 +126,7 @@ pub(crate) enum CliCommand {
     McpProxy(McpProxyArgs),
 
     /// Check whether an agent or client conforms to the specification.
-    #[command(subcommand)]
+    #[command(subcommand, after_long_help = check::EXAMPLES)]
     Check(CheckArgs),
 
     /// Connect a client under test to `acp check client`.
@@ -136,8 +146,21 @@ pub(crate) enum CliCommand {
     /// The client starts this command instead of the agent and talks to it on stdin and stdout. Everything is
     /// passed through unchanged and recorded with timestamps in FILE: messages, the agent's stderr and its
     /// exit status. Secrets are redacted in FILE unless --secrets is given.
+    ///
+    /// The subcommands print, check, render and replay recorded traces.
     Trace(TraceArgs),
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  acp run \"Why does the build fail?\"                # one turn of the bundled agent
+  acp run \"Fix the build\" -- gemini --acp           # ... of any other agent
+  acp chat --agent goose                             # a conversation
+  acp agents                                         # agents that --agent knows
+  acp check agent -- gemini --acp                    # does it conform?
+  acp trace today.trace -- gemini --acp              # record its messages
+
+Run `acp COMMAND --help` for the options and examples of one command.";
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LogLevel {
@@ -174,7 +197,7 @@ mod tests {
         for listed in command.get_subcommands() {
             let name = listed.get_name();
             let about = listed.get_about().map(ToString::to_string);
-            // It is the same in the command's own help, where its arguments are known.
+            // The command's own help, with its arguments built, has the same description.
             let mut built = command.clone();
             built.build();
             let own = built.find_subcommand(name).unwrap().get_about();

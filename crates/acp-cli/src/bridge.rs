@@ -1,4 +1,4 @@
-//! `acp bridge`: an agent of one version of the protocol behind a client of the other.
+//! `acp bridge`: connects an agent and a client that speak different protocol versions.
 
 use std::io::Write;
 use std::time::Duration;

@@ -4,7 +4,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use acp_config::{
-    AgentChoice, AgentList, AgentSelector, Background, ChatSettings, SessionNames, paths,
+    AgentChoice, AgentList, AgentSelector, Background, ChatSettings, PermissionSources,
+    SessionNames, paths,
 };
 use acp_host::{Permissions, Policy};
 use acp_tui::{
@@ -14,12 +15,12 @@ use acp_tui::{
 
 use crate::args::chat::ChatArgs;
 use crate::args::shared::ProtocolArg;
+use crate::config;
 use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::start::{StartTarget, connection_options};
-use crate::{config, permissions};
 
-/// Where the prompts of before are, in the directory of what is kept from run to run.
+/// The name of the prompt history file, inside the state directory.
 const HISTORY: &str = "history";
 
 pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
@@ -52,8 +53,9 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
         },
         (None, None) => SessionSource::New,
     };
-    let policy = args.allow.unwrap_or(Policy::Ask);
-    let permissions = permissions::of(Some(policy), &cwd)?;
+    // The chat asks on its own screen, so this does not depend on stderr as it does in `acp run`.
+    let permissions =
+        PermissionSources::for_directory(&cwd)?.permissions(args.allow, Policy::Ask)?;
     let confinement = Confinement::of(&args.session_args.sandbox, args.allow, &cwd)?;
     let environment = agent.environment.environment();
     let spec = |agent: &AgentChoice| agent_spec(agent, &cwd, &permissions, confinement.as_ref());
@@ -133,7 +135,7 @@ fn agent_spec(
     Ok(spec)
 }
 
-/// The keys, with the person's own.
+/// Returns the key bindings, with the user's own.
 fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     let mut keys = KeyBindings::default();
     for (action, own) in &settings.keys {

@@ -1,4 +1,4 @@
-//! `acp check-relay`: what a client that is checked starts as its agent.
+//! `acp check-relay`: the program that a client under test starts as its agent.
 
 use acp_check::relay;
 

@@ -1,11 +1,11 @@
-//! The user's configuration, all of it understood: also what only the bundled agent knows the meaning of.
+//! The user's configuration, fully validated, including the settings that only the bundled agent uses.
 
 use acp_config::UserConfig;
 
 use crate::exit::CommandExit;
 use crate::models::BundledAgentConfig;
 
-/// Reads the configuration. What is wrong with it is said to everyone, whichever agent they mean.
+/// Reads the configuration. Any mistake in it is an error, whichever agent is chosen.
 pub(crate) fn read() -> Result<UserConfig, CommandExit> {
     let config = UserConfig::read()?;
     BundledAgentConfig::of(&config)?;

@@ -1,4 +1,4 @@
-//! How a command ends. The codes are listed in the long help of each.
+//! Exit codes and final messages of commands. The long help of each command lists its exit codes.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use acp_host::terminal_text;
 
 use crate::screen;
 
-/// The end of a command: a code, and what to say about it on stderr.
+/// How a command ends: an exit code, and a message for stderr.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CommandExit {
     pub(crate) code: u8,
@@ -40,7 +40,7 @@ impl CommandExit {
         message: None,
     };
 
-    /// Nobody reads what is printed: the code of what `SIGPIPE` ends.
+    /// Nobody reads stdout any more: the exit code of a process that `SIGPIPE` terminates.
     pub(crate) const UNREAD: Self = Self {
         code: 141,
         message: None,
@@ -56,12 +56,12 @@ impl CommandExit {
         }
     }
 
-    /// Something else went wrong.
+    /// Creates an exit for any other failure.
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self::new(1, message)
     }
 
-    /// Asked for wrongly.
+    /// Creates an exit for invalid usage or configuration.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(2, message)
     }
@@ -71,7 +71,7 @@ impl CommandExit {
         Self::new(Self::BROKEN, message)
     }
 
-    /// `--timeout` was reached.
+    /// Creates an exit for a turn that reached `--timeout`.
     pub(crate) fn timeout(seconds: u64) -> Self {
         Self::new(6, format!("timed out after {seconds} s (--timeout)"))
     }

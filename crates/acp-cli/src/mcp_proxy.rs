@@ -1,4 +1,4 @@
-//! `acp mcp-proxy`: what an agent starts to reach the tools of its client.
+//! `acp mcp-proxy`: the program that an agent starts to reach its client's tools.
 
 use acp_mcp::proxy::{self, ProxyError};
 

@@ -1,5 +1,4 @@
-//! What agents may do: put together from what the user and the project say, listed and revoked by
-//! `acp permissions`.
+//! What agents may do, by the rules of the user and the project; and `acp permissions`, which lists and revokes.
 
 use std::path::Path;
 
@@ -21,7 +20,7 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 use crate::terminal_user;
 
-/// What an agent may do that works in `cwd`. `allow` is the policy that was chosen, if one was.
+/// Returns what an agent may do in `cwd`. `allow` is the policy of the command line, if given.
 pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
     let otherwise = match terminal_user::can_ask() {
         true => Policy::Ask,
@@ -31,7 +30,7 @@ pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, Comma
     Ok(sources.permissions(allow, otherwise)?)
 }
 
-/// Where the bundled agent finds what the user has said of agents.
+/// Returns the files in which the bundled agent finds the user's rules and remembered answers.
 pub(crate) fn rule_files() -> RuleFiles {
     let mut files = RuleFiles::new();
     if let Some(file) = rules_file() {
@@ -43,9 +42,9 @@ pub(crate) fn rule_files() -> RuleFiles {
     files
 }
 
-/// A note as `acp run` tells it.
+/// Returns the text of a note, as `acp run` prints it.
 pub(crate) fn note_text(note: &PermissionNote) -> String {
-    // It has no end of its own: the agent's words could fill a screen.
+    // The agent's text has no limit of its own and could fill the screen.
     let what = |what: &str| terminal_text::cut_middle(what, terminal_text::VALUE).into_owned();
     let by = |by: &DecisionSource| match by {
         DecisionSource::Policy(policy) => format!("--allow {policy}"),
@@ -203,7 +202,7 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
     text
 }
 
-/// The rules of a file, below what they are called.
+/// Renders the rules of a file, below their heading.
 fn render_rules(rules: &PermissionRules) -> String {
     let mut text = format!(
         ", in {}:\n",
@@ -247,7 +246,7 @@ fn render_rules(rules: &PermissionRules) -> String {
     text
 }
 
-/// Rows in columns.
+/// Renders rows as aligned columns.
 fn render_table(rows: &[[String; 4]], text: &mut String) {
     let cleaned: Vec<[String; 4]> = rows
         .iter()
@@ -268,7 +267,7 @@ fn render_table(rows: &[[String; 4]], text: &mut String) {
     }
 }
 
-/// When it was said.
+/// Returns the time of the answer.
 fn answer_time(answer: &RememberedAnswer) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(answer.at).ok()?).ok()
 }

@@ -1,8 +1,8 @@
-//! Ctrl-C, and being asked to end.
+//! Ctrl-C and signals that terminate the process.
 
 use std::io;
 
-/// What was sent.
+/// A signal that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitSignal {
     /// Ctrl-C.
@@ -12,7 +12,7 @@ pub(crate) enum ExitSignal {
     Terminate,
 }
 
-/// Listens for signals, each of which would otherwise end the process at once.
+/// Listens for signals, each of which would otherwise terminate the process immediately.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,

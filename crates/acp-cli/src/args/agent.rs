@@ -1,4 +1,4 @@
-//! What can be typed behind `acp agent`.
+//! Arguments of `acp agent`.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,16 @@ use clap::Subcommand;
 
 use super::shared::{ProtocolArg, SandboxArgs};
 
-// Which language model; not documented, or it would be the text of whatever it is put into.
+// The language model. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelArgs {
-    /// Language model to use, as PROVIDER/NAME, where PROVIDER is `anthropic`, `openai` or `gemini`; or
-    /// `offline` for none. The key is read from ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or from
-    /// the one stored by `acp agent login`. `openai-responses` and `openai-chat` select one of OpenAI's wire
-    /// formats; by default, OpenAI uses the first, and servers at --base-url the second.
+    /// Language model to use, or `offline` for none.
+    ///
+    /// PROVIDER is `anthropic`, `openai` or `gemini`. The key is read from ANTHROPIC_API_KEY, OPENAI_API_KEY or
+    /// GEMINI_API_KEY, or is the one stored by `acp agent login`.
+    ///
+    /// `openai-responses` and `openai-chat` select one of OpenAI's wire formats. By default, OpenAI uses the
+    /// first, and servers at --base-url the second.
     #[arg(
         long = "model",
         value_name = "PROVIDER/NAME",
@@ -21,8 +24,10 @@ pub(crate) struct ModelArgs {
     )]
     pub(crate) name: Option<String>,
 
-    /// Base URL of a server that is compatible with the provider, for example http://127.0.0.1:11434/v1 with
-    /// `openai` for Ollama. The key is optional; if set, it is sent to this server.
+    /// Base URL of a server that is compatible with the provider.
+    ///
+    /// For example, http://127.0.0.1:11434/v1 with `openai` for Ollama. The key is optional; if set, it is sent
+    /// to this server.
     #[arg(long, value_name = "URL", requires = "name")]
     pub(crate) base_url: Option<String>,
 
@@ -32,24 +37,30 @@ pub(crate) struct ModelArgs {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct AgentArgs {
     #[command(subcommand)]
     pub(crate) command: Option<AgentSubcommand>,
 
-    /// Play scripted turns from this file instead of calling a model; for tests.
+    /// Play scripted turns from a file instead of calling a model.
+    ///
+    /// This is meant for tests.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 
-    /// Directory for stored sessions, private to you; `none` disables storage. Default: `acp` in
-    /// $XDG_STATE_HOME, or in ~/.local/state.
+    /// Directory to store sessions in, or `none` to store none.
+    ///
+    /// Only you can read it. The default is `acp` in $XDG_STATE_HOME, or in ~/.local/state.
     #[arg(long, value_name = "DIR")]
     pub(crate) sessions: Option<PathBuf>,
 
-    /// Upper limit on what the agent may do in any mode: `none` allows nothing; `reads` allows reading, and
-    /// what a rule in permissions.toml allows; `ask` and `all` leave it to the mode and the rules.
+    /// Limit on what the agent may do in any mode: ask, reads, all or none.
+    ///
+    /// `none` allows nothing. `reads` allows reading, and what a rule in permissions.toml allows. `ask` and
+    /// `all` leave it to the mode and the rules.
     #[arg(long, value_name = "POLICY", value_parser = super::shared::policy)]
     pub(crate) allow: Option<Policy>,
 
@@ -57,8 +68,11 @@ pub(crate) struct AgentArgs {
     #[arg(long, requires = "allow", hide = true)]
     pub(crate) allow_gives_way: bool,
 
-    /// The client applies permissions.toml itself and reports what it rejects, as `acp run` does: send it
-    /// permission requests for forbidden actions instead of rejecting them.
+    /// Let the client name the rule that rejects an action.
+    ///
+    /// For a client that applies permissions.toml itself and reports what it rejects, as `acp run` and
+    /// `acp chat` do. The agent sends it a permission request also for an action that the rules deny, so that
+    /// the client can name the rule, and then rejects the action, whatever the response.
     #[arg(long)]
     pub(crate) client_has_rules: bool,
 
@@ -71,22 +85,46 @@ pub(crate) struct AgentArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentSubcommand {
-    /// Store a provider's API key for the bundled agent, in a file only you can read.
+    /// Store a provider's API key for the bundled agent.
+    ///
+    /// The key is entered on the terminal and stored in a file that only you can read.
+    #[command(after_long_help = LOGIN_EXAMPLES)]
     Login(AccountArgs),
 
     /// Remove stored API keys.
+    #[command(after_long_help = LOGOUT_EXAMPLES)]
     Logout(AccountArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AccountArgs {
-    /// Provider: `anthropic`, `openai` or `gemini`. Default: for login, the provider of the configured model;
-    /// for logout, all providers.
+    /// Provider: anthropic, openai or gemini.
+    ///
+    /// The default is the provider of the configured model for login, and all providers for logout.
     #[arg(value_name = "PROVIDER")]
     pub(crate) provider: Option<String>,
 
-    /// Server to use the key for, if not the provider itself: any compatible server. The key is sent to no
-    /// other server.
+    /// Base URL of the server to use the key for, instead of the provider's.
+    ///
+    /// Any server that is compatible with the provider. The key is sent to no other server.
     #[arg(long, value_name = "URL", requires = "provider")]
     pub(crate) at: Option<String>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  acp agent                                          # the configured model
+  acp agent --model anthropic/claude-sonnet-4-5
+  acp agent --model openai/qwen3:8b --base-url http://127.0.0.1:11434/v1
+  acp agent --sandbox                                # commands run in a sandbox
+  acp run \"Fix the build\" -- acp agent --model offline";
+
+const LOGIN_EXAMPLES: &str = "\
+Examples:
+  acp agent login anthropic
+  acp agent login openai --at https://llm.example.org/v1";
+
+const LOGOUT_EXAMPLES: &str = "\
+Examples:
+  acp agent logout anthropic
+  acp agent logout                                   # all keys";

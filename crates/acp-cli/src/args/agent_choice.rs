@@ -1,4 +1,4 @@
-//! Which agent is meant, and what it is given of the environment.
+//! The arguments that choose an agent and its environment.
 
 use std::path::Path;
 
@@ -7,38 +7,39 @@ use acp_config::{AgentChoice, AgentEnvironment, AgentSelector, EnvRequest};
 use crate::exit::CommandExit;
 use crate::{config, terminal_user};
 
-// Which agent; not documented, or it would be the text of whatever it is put into.
+// The agent. No doc comment: clap would use it as the description of the command.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct AgentChoiceArgs {
-    /// Agent name; list agents with `acp agents`. Default: the configured `default_agent`, or the bundled
-    /// agent.
+    /// Agent to use, by name.
+    ///
+    /// List agents with `acp agents`. The default is the configured `default_agent`, or else the bundled agent.
     #[arg(long, value_name = "NAME", conflicts_with = "agent_command")]
     pub(crate) agent: Option<String>,
 
-    /// Agent command and its arguments, instead of --agent.
+    /// Command that starts the agent, instead of --agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent_command: Vec<String>,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// Latest protocol version to offer; the agent chooses. Version 2 is a draft. Default: as configured for
-    /// the agent, or 1.
+    /// Latest protocol version to offer: 1 or 2.
+    ///
+    /// The agent chooses. Version 2 is a draft. The default is what is configured for the agent, or else 1.
     #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: Option<u16>,
 }
 
 impl AgentChoiceArgs {
-    /// Whether the command line says which.
+    /// Returns `true` if the command line names an agent.
     pub(crate) fn is_given(&self) -> bool {
         self.agent.is_some() || !self.agent_command.is_empty()
     }
 
-    /// The agent that is meant, for someone who works in `cwd`. If it is one of a project that they have not yet said yes
-    /// to, they are asked.
+    /// Returns the chosen agent, for work in `cwd`. If it is a project's agent that is not allowed yet, asks the user.
     ///
     /// # Errors
-    /// There is none of that name; what is configured is not understood; the project's is not allowed.
+    /// The name is unknown, the configuration is invalid, or the project's agent is not allowed.
     pub(crate) fn choose(&self, cwd: &Path) -> Result<AgentChoice, CommandExit> {
         let request = AgentSelector {
             name: self.agent.clone(),
@@ -57,21 +58,24 @@ impl AgentChoiceArgs {
 // `--env`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct EnvArgs {
-    /// Give the agent an environment variable, with its value here or with another; can be given several
-    /// times. Keys are not passed on otherwise. Others on this machine can see the command line: a secret is
-    /// better set before.
+    /// Give the agent an environment variable.
+    ///
+    /// Without VALUE, the variable has its current value. Can be repeated. API keys in the environment are not
+    /// passed on otherwise, except by `acp trace` and `acp bridge`.
+    ///
+    /// Other users can see the command line: set a secret beforehand and give only its name.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<EnvRequest>,
 }
 
 impl EnvArgs {
-    /// What an agent is given: what the configuration and the command line say.
+    /// Returns the environment that the configuration and the command line give an agent.
     pub(crate) fn environment(&self) -> Result<AgentEnvironment, CommandExit> {
         let config = config::read()?;
         Ok(AgentEnvironment::of(&config.environment, &self.env)?)
     }
 
-    /// All that there is here, and what the command line adds.
+    /// Returns the environment of this process, with the additions of the command line.
     pub(crate) fn all(&self) -> Result<AgentEnvironment, CommandExit> {
         Ok(AgentEnvironment::inherit_all(&self.env)?)
     }

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp agents`.
+//! Arguments of `acp agents`.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::shared::ListFormat;
 
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_long_help = EXAMPLES)]
 pub(crate) struct AgentsArgs {
     #[command(flatten)]
     pub(crate) list: ListAgentsArgs,
@@ -18,12 +18,14 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListAgentsArgs {
-    /// Project directory, or a directory inside it.
+    /// Project directory, or a directory in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// Output format: `text`, or `json` with one agent per line.
-    #[arg(long, value_enum, default_value = "text")]
+    /// Output format.
+    ///
+    /// JSON has one agent per line.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ListFormat,
 }
 
@@ -33,22 +35,44 @@ pub(crate) enum AgentsSubcommand {
     Revoke(RevokeAgentsArgs),
 }
 
-/// Review and allow the agents in a project's .acp/config.toml, until the file changes.
+/// Review and allow a project's agents.
+///
+/// Shows the agents in the project's .acp/config.toml and asks whether they may be used. The answer holds until
+/// the file changes.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowAgentsArgs {
     /// Allow without asking.
     #[arg(long)]
     pub(crate) yes: bool,
 
-    /// The project, or a directory in it.
+    /// Project directory, or a directory in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
 
 /// Stop using a project's agents.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = REVOKE_EXAMPLES)]
 pub(crate) struct RevokeAgentsArgs {
-    /// The project, or a directory in it.
+    /// Project directory, or a directory in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  acp agents
+  acp agents --format json
+  acp agents allow                                   # use the project's agents
+  acp run --agent goose \"Why does the build fail?\"";
+
+const ALLOW_EXAMPLES: &str = "\
+Examples:
+  acp agents allow
+  acp agents allow --yes --cwd ~/src/project";
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  acp agents revoke
+  acp agents revoke --cwd ~/src/project";

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp chat`.
+//! Arguments of `acp chat`.
 
 use acp_config::{Background, SessionName};
 use acp_host::Policy;
@@ -7,7 +7,10 @@ use super::agent_choice::AgentChoiceArgs;
 use super::shared::{SessionArgs, policy};
 
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "acp chat [OPTIONS] [PROMPT]... [-- AGENT COMMAND...]")]
+#[command(
+    override_usage = "acp chat [OPTIONS] [PROMPT]... [-- AGENT COMMAND...]",
+    after_long_help = EXAMPLES
+)]
 pub(crate) struct ChatArgs {
     /// First prompt.
     #[arg(value_name = "PROMPT")]
@@ -16,34 +19,46 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Resume a session by its id; list sessions with `acp sessions`.
-    #[arg(long, value_name = "SESSION ID")]
+    /// Continue a session by its id.
+    ///
+    /// List sessions with `acp sessions`.
+    #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
-    /// Resume the session with this name, or create it; as in `acp run --session`.
+    /// Continue the session with this name, or start it.
+    ///
+    /// Names are per agent and directory. The agent must store sessions.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     pub(crate) session: Option<SessionName>,
 
-    /// What the agent may do if none of your rules apply (see `acp permissions`): `ask` asks each time;
-    /// `reads` allows reading and rejects the rest; `all` allows everything; `none` rejects everything,
-    /// regardless of your rules. Default: `ask`. `reads` and `none` also run the agent in a read-only
-    /// sandbox, like --sandbox=read-only, or warn if sandboxing is not available. Override with --sandbox.
+    /// What the agent may do: ask, reads, all or none.
+    ///
+    /// The policy applies where none of your rules does (see `acp permissions`). `ask` asks each time. `reads`
+    /// allows reading and rejects the rest. `all` allows everything. `none` rejects everything, whatever your
+    /// rules say. The default is the one in your permissions.toml, or else `ask`.
+    ///
+    /// `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or warn if
+    /// sandboxing is not available. --sandbox overrides this.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
 
-    /// Colors for a dark or light terminal. Default: as configured, or as detected.
-    #[arg(long, value_enum)]
+    /// Colors for a dark or light terminal.
+    ///
+    /// The default is as configured, or else as detected.
+    #[arg(long, value_enum, value_name = "THEME")]
     pub(crate) theme: Option<ThemeArg>,
 
-    /// Scroll with the mouse wheel; hold Shift to select text.
+    /// Scroll with the mouse wheel.
+    ///
+    /// Hold Shift to select text.
     #[arg(long)]
     pub(crate) mouse: bool,
 }
 
-/// What the colours are to fit.
+/// The terminal background that the colors are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ThemeArg {
     Dark,
@@ -58,3 +73,10 @@ impl From<ThemeArg> for Background {
         }
     }
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  acp chat                                           # the bundled agent
+  acp chat --agent goose                             # another agent, by name
+  acp chat \"Why does the build fail?\" -- gemini --acp
+  acp chat --session build                           # start or continue a session";

@@ -1,4 +1,4 @@
-//! What can be told to `acp check`.
+//! Arguments of `acp check`.
 
 use std::path::PathBuf;
 
@@ -7,55 +7,92 @@ use clap::{Subcommand, ValueEnum};
 
 use super::agent_choice::EnvArgs;
 
-const EXIT_CODES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  acp check agent -- gemini --acp
+  acp check client -- acp run --allow all Hello -- {agent}
+  acp check agent --list                             # list the checks";
+
+/// The exit codes of both commands, below the examples of each.
+macro_rules! with_exit_codes {
+    ($examples:literal) => {
+        concat!(
+            $examples,
+            "
+
 Exit codes:
-    0  all MUST requirements pass, or fail as listed in --baseline
-    1  a MUST requirement fails (with --strict, a SHOULD), or the baseline is out of date
+    0  no MUST fails, apart from those in --baseline
+    1  a MUST fails (with --strict, also a SHOULD), or the baseline is out of date
     2  invalid command line
     3  the program could not be started, or did not respond
-  130  interrupted";
+  130  cancelled with Ctrl-C, or terminated by a signal"
+        )
+    };
+}
+
+const AGENT_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp check agent -- gemini --acp
+  acp check agent --only 'v1/prompt-turn/*' -v -- gemini --acp
+  acp check agent --format junit --out acp.xml -- gemini --acp
+  acp check agent --list                             # list the checks"
+);
+
+const CLIENT_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp check client -- acp run --allow all Hello -- {agent}
+  acp check client --strict -- acp run --allow all Hello -- {agent}
+  acp check client --list                            # list the checks"
+);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckArgs {
-    /// Check an agent. Each check starts the agent in a temporary project and acts as its client.
+    /// Check an agent.
+    ///
+    /// Each check starts the agent in a temporary project and acts as its client. Only files in temporary
+    /// directories are changed.
     ///
     /// Works with any agent. Agents that use a language model are given short tasks in plain language; checks
-    /// that depend on a task the agent does not carry out are skipped. Only files in temporary directories
-    /// are changed.
+    /// that depend on a task the agent does not carry out are skipped.
     #[command(
-        after_long_help = EXIT_CODES,
-        after_help = "See --help for the exit codes.",
+        after_long_help = AGENT_EXAMPLES,
         override_usage = "acp check agent [OPTIONS] -- AGENT COMMAND..."
     )]
     Agent(CheckAgentArgs),
 
-    /// Check a client. In each check, the client starts a scripted agent, which the check controls.
+    /// Check a client.
+    ///
+    /// In each check, the client starts a scripted agent, which the check controls.
     ///
     /// `{agent}` in the client's command is replaced with the command that starts the agent: with several
     /// arguments if `{agent}` is an argument of its own, otherwise with one line quoted for a shell.
-    /// `{agent-line}` is always replaced with one line. The client has to open a session and send one prompt;
-    /// anything else it does is checked as well. It should allow permission requests in the directory it is
-    /// started in.
+    /// `{agent-line}` is always replaced with one line.
+    ///
+    /// The client has to open a session and send one prompt; anything else it does is checked as well. It should
+    /// allow permission requests in the directory it is started in.
     #[command(
-        after_long_help = EXIT_CODES,
-        after_help = "See --help for the exit codes.",
+        after_long_help = CLIENT_EXAMPLES,
         override_usage = "acp check client [OPTIONS] -- CLIENT COMMAND..."
     )]
     Client(CheckClientArgs),
 }
 
-// What both sides are checked with.
+// Options for checking either side.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckCommonArgs {
     /// Output format.
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: CheckFormat,
 
-    /// Write the report to this file instead of stdout.
+    /// Write the report to a file instead of stdout.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Run only checks whose id matches, for example 'v1/prompt-turn/*'; can be repeated.
+    /// Run only the checks whose ids match.
+    ///
+    /// For example, 'v1/prompt-turn/*'. Can be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) only: Vec<String>,
 
@@ -63,11 +100,13 @@ pub(crate) struct CheckCommonArgs {
     #[arg(long)]
     pub(crate) list: bool,
 
-    /// Also fail on SHOULD requirements.
+    /// Also fail for a SHOULD.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// File with the ids of checks that are expected to fail, one per line; a listed check that passes is an error.
+    /// File that lists the checks that are expected to fail.
+    ///
+    /// It has one id per line. A listed check that passes is an error: the baseline is out of date.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
 
@@ -75,11 +114,13 @@ pub(crate) struct CheckCommonArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
-    /// Protocol version to check. By default, all versions the program speaks.
+    /// Protocol version to check.
+    ///
+    /// `all` are the versions that the program speaks.
     #[arg(long, value_enum, value_name = "VERSION", default_value = "all")]
     pub(crate) protocol: CheckedVersions,
 
-    /// Response timeout in seconds.
+    /// Seconds to wait for each response.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
 
@@ -100,21 +141,23 @@ pub(crate) struct CheckAgentArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) prompt: Option<String>,
 
-    /// Prompt that makes the agent do a task: `answer` in words, `read` notes.txt, `edit` it (beta becomes
-    /// delta), `run` the command `echo checked`, make a `plan`, `delegate` to a subagent, or do something
-    /// `long` that can be cancelled. By default, a plain-language prompt is used; can be repeated.
+    /// Prompt that makes the agent do a task.
+    ///
+    /// TASK is one of these: `answer` in words, `read` notes.txt, `edit` it (beta becomes delta), `run` the
+    /// command `echo checked`, make a `plan`, `delegate` to a subagent, or do something `long` that can be
+    /// cancelled. The default is a prompt in plain language. Can be repeated.
     #[arg(long, value_name = "TASK=TEXT", value_parser = parse_task)]
     pub(crate) prompt_for: Vec<(AgentTask, String)>,
 
-    /// Turn timeout in seconds.
+    /// Seconds to wait for each turn.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) turn_timeout: u64,
 
-    /// Auth method to log in with if the agent requires it.
-    #[arg(long, value_name = "METHOD")]
+    /// Auth method to log in with, if the agent requires it.
+    #[arg(long, value_name = "ID")]
     pub(crate) login: Option<String>,
 
-    /// Agent command and its arguments.
+    /// Command that starts the agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 }
@@ -128,16 +171,16 @@ pub(crate) struct CheckClientArgs {
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) prompt_timeout: u64,
 
-    /// Client command and its arguments, for example `acp run --allow all Hello -- {agent}`.
+    /// Command that starts the client, with `{agent}` or `{agent-line}` in it.
     #[arg(last = true, value_name = "CLIENT COMMAND")]
     pub(crate) client: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// Human-readable text.
+    /// Text for reading.
     Text,
-    /// JSON.
+    /// One JSON object.
     Json,
     /// JUnit XML, for CI services.
     Junit,
@@ -145,7 +188,7 @@ pub(crate) enum CheckFormat {
     Html,
 }
 
-/// The versions that are checked.
+/// The protocol versions to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckedVersions {
     #[value(name = "1")]

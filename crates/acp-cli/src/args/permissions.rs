@@ -1,4 +1,4 @@
-//! What can be typed behind `acp permissions`.
+//! Arguments of `acp permissions`.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::shared::ListFormat;
 
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, after_long_help = EXAMPLES)]
 pub(crate) struct PermissionsArgs {
     #[command(flatten)]
     pub(crate) list: ListPermissionsArgs,
@@ -18,12 +18,14 @@ pub(crate) struct PermissionsArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ListPermissionsArgs {
-    /// Project directory, or a directory inside it.
+    /// Project directory, or a directory in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// Output format: `text`, or `json` as one object.
-    #[arg(long, value_enum, default_value = "text")]
+    /// Output format.
+    ///
+    /// JSON is one object.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ListFormat,
 }
 
@@ -34,6 +36,7 @@ pub(crate) enum PermissionsSubcommand {
 
 /// Revoke remembered answers in a project.
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = REVOKE_EXAMPLES)]
 pub(crate) struct RevokeArgs {
     /// Number of the answer, as listed by `acp permissions`.
     #[arg(
@@ -47,7 +50,18 @@ pub(crate) struct RevokeArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// The project, or a directory in it.
+    /// Project directory, or a directory in it.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  acp permissions
+  acp permissions --cwd ~/src/project --format json
+  acp permissions revoke 2                           # forget answer number 2";
+
+const REVOKE_EXAMPLES: &str = "\
+Examples:
+  acp permissions revoke 2
+  acp permissions revoke --all";

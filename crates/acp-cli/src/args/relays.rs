@@ -1,4 +1,4 @@
-//! What can be typed behind the commands that stand between a client and something else.
+//! Arguments of the commands that relay messages: `acp bridge`, `acp mcp-proxy` and `acp check-relay`.
 
 use std::path::PathBuf;
 
@@ -24,24 +24,24 @@ pub(crate) struct CheckRelayArgs {
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp bridge --to VERSION -- AGENT COMMAND...",
-    after_long_help = EXIT_CODES,
-    after_help = "See --help for the exit codes."
+    after_long_help = EXAMPLES_AND_EXIT_CODES
 )]
 pub(crate) struct BridgeArgs {
-    /// Protocol version to present to the client: `2` connects a version 1 agent to a version 2 client, `1`
-    /// the other way round.
+    /// Protocol version to speak with the client.
+    ///
+    /// `2` connects a version 1 agent to a version 2 client, `1` the other way round.
     #[arg(long, value_name = "VERSION", value_enum)]
     pub(crate) to: VersionArg,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// Agent command and its arguments.
+    /// Command that starts the agent.
     #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 }
 
-/// A version of the protocol.
+/// A protocol version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VersionArg {
     #[value(name = "1")]
@@ -50,7 +50,11 @@ pub(crate) enum VersionArg {
     V2,
 }
 
-const EXIT_CODES: &str = "\
+const EXAMPLES_AND_EXIT_CODES: &str = "\
+Examples:
+  acp bridge --to 2 -- gemini --acp                  # for a version 2 client
+  acp bridge --to 1 -- my-agent --acp                # for a version 1 client
+
 Exit codes:
     0  the client closed the connection
     2  invalid command line

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp run`.
+//! Arguments of `acp run`.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,13 @@ use super::shared::{SessionArgs, policy};
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
-    after_long_help = EXIT_CODES,
-    after_help = "See --help for the exit codes."
+    after_long_help = EXAMPLES_AND_EXIT_CODES
 )]
 pub(crate) struct RunArgs {
-    /// Prompt to send; `-` reads it from stdin. Piped input is appended to the prompt. If no input arrives
-    /// within 3 seconds, the prompt is sent without it (use `< /dev/null` to avoid waiting).
+    /// Prompt to send, or `-` to read it from stdin.
+    ///
+    /// Piped input is appended to the prompt. If no input arrives within 3 seconds, the prompt is sent without
+    /// it (use `< /dev/null` to avoid waiting).
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
 
@@ -29,12 +30,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Resume a session by its id, without printing its history; list sessions with `acp sessions`.
-    #[arg(long, value_name = "SESSION ID")]
+    /// Continue a session by its id.
+    ///
+    /// The history is not printed. List sessions with `acp sessions`.
+    #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
 
-    /// Resume the session with this name, or create it. Names are per agent and directory. Requires an agent
-    /// that stores sessions.
+    /// Continue the session with this name, or start it.
+    ///
+    /// Names are per agent and directory. The agent must store sessions.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     pub(crate) session: Option<SessionName>,
 
@@ -42,43 +46,53 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "session")]
     pub(crate) new: bool,
 
-    /// What the agent may do if none of your rules apply (see `acp permissions`): `ask` asks each time;
-    /// `reads` allows reading and rejects the rest; `all` allows everything; `none` rejects everything,
-    /// regardless of your rules. Default: `ask` on a terminal, otherwise `reads`. If given, `reads` and
-    /// `none` also run the agent in a read-only sandbox, like --sandbox=read-only, or warn if sandboxing is
-    /// not available; the default does not. Override with --sandbox.
+    /// What the agent may do: ask, reads, all or none.
+    ///
+    /// The policy applies where none of your rules does (see `acp permissions`). `ask` asks each time. `reads`
+    /// allows reading and rejects the rest. `all` allows everything. `none` rejects everything, whatever your
+    /// rules say. The default is the one in your permissions.toml, or else `ask` on a terminal and `reads`
+    /// elsewhere.
+    ///
+    /// If given, `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or
+    /// warn if sandboxing is not available; the default does not. --sandbox overrides this.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
-    /// Attach a text, image or audio file to the prompt; can be repeated.
+    /// Attach a text, image or audio file to the prompt.
+    ///
+    /// Can be repeated.
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// Append this text to the agent's system prompt. Requires agent support (systemPrompt). Some agents,
-    /// including the bundled one, store it with the session, so it also applies when the session is resumed.
+    /// Append text to the agent's system prompt.
+    ///
+    /// The agent must support it (systemPrompt). Some agents, including the bundled one, store the text with the
+    /// session, so that it also applies when the session is resumed.
     #[arg(long, value_name = "TEXT", conflicts_with = "system_prompt")]
     pub(crate) append_system_prompt: Option<String>,
 
-    /// Replace the agent's default system prompt with this text. Requires agent support
-    /// (systemPrompt.mode.override). The agent may store it with the session.
+    /// Replace the agent's system prompt with text.
+    ///
+    /// The agent must support it (systemPrompt.mode.override). It may store the text with the session.
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
 
     #[command(flatten)]
     pub(crate) session_args: SessionArgs,
 
-    /// Timeout in seconds.
+    /// Give up after this many seconds.
+    ///
+    /// The default is to wait forever.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
 
-    /// Output format: `text`; `json` for the messages from the agent, one per line; or `quiet` for the
-    /// agent's message text only.
-    #[arg(long, value_enum, default_value = "text")]
+    /// Output format.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: RunFormat,
 }
 
 impl RunArgs {
-    /// What the model is told of this person's.
+    /// Returns the system prompt of the command line, if it has one.
     pub(crate) fn system_prompt(&self) -> Option<SystemPrompt> {
         let (mode, text) = match (&self.system_prompt, &self.append_system_prompt) {
             (Some(text), _) => (SystemPromptMode::Override, text),
@@ -89,20 +103,31 @@ impl RunArgs {
     }
 }
 
-const EXIT_CODES: &str = "\
+const EXAMPLES_AND_EXIT_CODES: &str = "\
+Examples:
+  acp run \"/read src/main.rs:1-20\"                  # the bundled agent
+  acp run --agent goose \"Why does the build fail?\"  # another agent, by name
+  acp run \"Why does the build fail?\" -- gemini --acp
+  git diff | acp run --format quiet --allow none \"Review this\" > review.md
+  acp run --session build \"Fix the build\"           # start or continue a session
+
 Exit codes:
     0  the agent finished (end_turn)
     1  the agent returned an error, or the output could not be written
     2  invalid command line, or not supported by the agent
-    3  the agent could not be started, or broke the connection
+    3  the agent could not be started, exited, or closed the connection
     4  the agent refused (refusal)
     5  a limit was reached (max_tokens, max_turn_requests)
     6  --timeout was reached
-  130  cancelled; Ctrl-C cancels the turn, a second Ctrl-C exits immediately";
+  130  cancelled with Ctrl-C, or terminated by a signal; the first Ctrl-C
+       cancels the turn, a second one exits immediately";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
+    /// Text for reading.
     Text,
+    /// The messages from the agent, one per line.
     Json,
+    /// The text of the agent's messages only.
     Quiet,
 }

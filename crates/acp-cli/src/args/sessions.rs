@@ -1,4 +1,4 @@
-//! What can be typed behind `acp sessions`.
+//! Arguments of `acp sessions`.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,7 @@ use super::shared::ListFormat;
 #[command(
     override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]\n       acp sessions name|forget|rename|archive|unarchive|export ...",
     args_conflicts_with_subcommands = true,
-    after_long_help = SESSIONS_EXIT_CODES,
-    after_help = "See --help for the exit codes."
+    after_long_help = EXAMPLES
 )]
 pub(crate) struct SessionsArgs {
     #[command(flatten)]
@@ -28,17 +27,20 @@ pub(crate) struct ListSessionsArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Only list sessions with this working directory.
+    /// List only the sessions with this working directory.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 
-    /// Also list archived sessions, marked `(archived)`, or `archived` in JSON. Requires agent support.
+    /// Also list archived sessions.
+    ///
+    /// They are marked `(archived)`, or `archived` in JSON. The agent must support archiving.
     #[arg(long)]
     pub(crate) archived: bool,
 
-    /// Output format: `text`, or `json` with one session per line as in the protocol; its name, if any, is in
-    /// `_meta` as `acp/name`.
-    #[arg(long, value_enum, default_value = "text")]
+    /// Output format.
+    ///
+    /// JSON has one session per line, as in the protocol. Its name, if any, is in `_meta` as `acp/name`.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: ListFormat,
 }
 
@@ -47,20 +49,31 @@ pub(crate) enum SessionsSubcommand {
     Name(NameSessionArgs),
     Forget(ForgetSessionArgs),
     Rename(RenameSessionArgs),
-    /// Hide a session from `acp sessions`. It can still be resumed.
+    /// Hide a session from `acp sessions`.
     ///
-    /// If another program has the session open, its next prompt may fail.
-    #[command(override_usage = "acp sessions archive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
+    /// It can still be resumed. If another program has the session open, its next prompt may fail.
+    #[command(
+        override_usage = "acp sessions archive [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+        after_long_help = ARCHIVE_EXAMPLES
+    )]
     Archive(ManageSessionArgs),
-    /// Unarchive a session.
-    #[command(override_usage = "acp sessions unarchive [OPTIONS] NAME|ID [-- AGENT COMMAND...]")]
+    /// Show an archived session in `acp sessions` again.
+    #[command(
+        override_usage = "acp sessions unarchive [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
+        after_long_help = UNARCHIVE_EXAMPLES
+    )]
     Unarchive(ManageSessionArgs),
     Export(ExportSessionArgs),
 }
 
-/// Name a session for `acp run --session`. The agent is not contacted.
+/// Name a session, for use with --session.
+///
+/// The name is known to `acp run`, `acp chat` and `acp sessions`. The agent is not started.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "acp sessions name [OPTIONS] ID NAME [-- AGENT COMMAND...]")]
+#[command(
+    override_usage = "acp sessions name [OPTIONS] ID NAME [-- AGENT COMMAND...]",
+    after_long_help = NAME_EXAMPLES
+)]
 pub(crate) struct NameSessionArgs {
     /// Session id.
     #[arg(value_name = "ID")]
@@ -78,18 +91,23 @@ pub(crate) struct NameSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// Remove a session's name. The session is not changed.
+/// Remove a session's name.
+///
+/// The session is not changed, and the agent is not started.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "acp sessions forget [OPTIONS] NAME [-- AGENT COMMAND...]")]
+#[command(
+    override_usage = "acp sessions forget [OPTIONS] NAME [-- AGENT COMMAND...]",
+    after_long_help = FORGET_EXAMPLES
+)]
 pub(crate) struct ForgetSessionArgs {
-    /// The name.
+    /// Session name.
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Where the session works.
+    /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
@@ -103,16 +121,21 @@ pub(crate) struct ManageSessionArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Where the session works.
+    /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
 
 /// Change a session's title, as shown by `acp sessions`.
+///
+/// The agent stores the title.
 #[derive(Debug, clap::Args)]
-#[command(override_usage = "acp sessions rename [OPTIONS] NAME|ID TITLE [-- AGENT COMMAND...]")]
+#[command(
+    override_usage = "acp sessions rename [OPTIONS] NAME|ID TITLE [-- AGENT COMMAND...]",
+    after_long_help = RENAME_EXAMPLES
+)]
 pub(crate) struct RenameSessionArgs {
-    /// The session, by the name you gave it or by its id.
+    /// Session name or id.
     #[arg(value_name = "NAME|ID")]
     pub(crate) session: String,
 
@@ -123,42 +146,96 @@ pub(crate) struct RenameSessionArgs {
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Where the session works.
+    /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
 
 /// Export a session as Markdown.
 ///
-/// Starts the agent, which must support loadSession. The agent's text is escaped: it cannot alter the
-/// structure of the document and contains no HTML.
+/// The agent is started and must support loadSession. Its text is escaped: it cannot alter the structure of
+/// the document and contains no HTML.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp sessions export [OPTIONS] NAME|ID [-- AGENT COMMAND...]",
-    after_long_help = SESSIONS_EXIT_CODES,
-    after_help = "See --help for the exit codes."
+    after_long_help = EXPORT_EXAMPLES
 )]
 pub(crate) struct ExportSessionArgs {
-    /// The session, by the name you gave it or by its id.
+    /// Session name or id.
     #[arg(value_name = "NAME|ID")]
     pub(crate) session: String,
 
-    /// File to write, instead of stdout. An existing file is not overwritten.
+    /// Write to a file instead of stdout.
+    ///
+    /// An existing file is not overwritten.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) agent_choice: AgentChoiceArgs,
 
-    /// Where the session works.
+    /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 }
 
-const SESSIONS_EXIT_CODES: &str = "\
+/// The exit codes of all these commands, below the examples of each.
+macro_rules! with_exit_codes {
+    ($examples:literal) => {
+        concat!(
+            $examples,
+            "
+
 Exit codes:
-    0  the sessions (at most 10,000) were listed, or the command succeeded
-    1  the agent returned an error
+    0  success; at most 10,000 sessions are listed
+    1  the agent returned an error, or the output could not be written
     2  invalid command line, or not supported by the agent
-    3  the agent could not be started, or closed the connection
-  130  cancelled by Ctrl-C";
+    3  the agent could not be started, exited, or closed the connection
+  130  cancelled with Ctrl-C, or terminated by a signal"
+        )
+    };
+}
+
+const EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions                                       # list sessions
+  acp sessions --agent goose --cwd .                 # ... of this directory
+  acp sessions rename build \"The new build\"
+  acp sessions export build --out build.md
+  acp run --session build \"Fix the build\"           # continue a session"
+);
+
+const NAME_EXAMPLES: &str = "\
+Examples:
+  acp sessions name 01a1ffbd-e6dd-7a43-a78f-adf7b946faad build";
+
+const FORGET_EXAMPLES: &str = "\
+Examples:
+  acp sessions forget build";
+
+const RENAME_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions rename build \"The new build\""
+);
+
+const ARCHIVE_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions archive build
+  acp sessions --archived                            # list archived sessions, too"
+);
+
+const UNARCHIVE_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions unarchive build"
+);
+
+const EXPORT_EXAMPLES: &str = with_exit_codes!(
+    "\
+Examples:
+  acp sessions export build
+  acp sessions export build --out build.md"
+);

@@ -1,4 +1,4 @@
-//! What several commands take.
+//! Arguments that several commands share.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,47 +10,53 @@ use clap::ValueEnum;
 
 use crate::exit::CommandExit;
 
-/// Where that is kept which was undone after a command, in the directory of what is kept from run to run.
+/// The name of the directory for reverted files, inside the state directory.
 const UNDONE: &str = "undone";
 
-// Where what is started may write.
+// The sandbox.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SandboxArgs {
-    /// Run agents and commands in a sandbox that can read everything, but write only to its own temporary
-    /// directory and to --writable directories. MODE is `workspace` (the default) to also allow writing to
-    /// the session's directories; `read-only` not to, except for the agent's own state if its location is
-    /// known; or `off`. Append `,no-network` to block TCP (Linux 6.7 or later); other network access is not
-    /// blocked. Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
+    /// Run agents and commands in a sandbox.
+    ///
+    /// They can read everything, but write only to a temporary directory of their own and to --writable
+    /// directories. MODE is `workspace` (the default) to let them write to the session's directories, too;
+    /// `read-only` not to, except for the agent's own state if its location is known; or `off`. Append
+    /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
+    ///
+    /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace")]
     pub(crate) sandbox: Option<SandboxMode>,
 
-    /// Also allow writing to this directory in the sandbox; can be repeated. Needed for agents that store
-    /// state in the home directory in a location acp does not know.
+    /// Allow writing to a directory in the sandbox.
+    ///
+    /// Needed for agents that store state in the home directory in a location acp does not know. Can be
+    /// repeated.
     #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
 
-    /// Allow TCP connections to this port in the sandbox; can be repeated. Only the port is checked:
-    /// `example.org:443` allows port 443 on every host.
+    /// Allow TCP connections to a port in a no-network sandbox.
+    ///
+    /// Only the port is checked: `example.org:443` allows port 443 on every host. Can be repeated.
     #[arg(long, value_name = "[HOST:]PORT", requires = "sandbox")]
     pub(crate) reachable: Vec<ReachablePort>,
 }
 
-/// What `--sandbox` says.
+/// The value of `--sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
-    /// What it says of writing, if it does.
+    /// Where writing is allowed, if given.
     pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }
 
-/// Where may be written in a sandbox.
+/// Where writing is allowed in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SandboxWrites {
-    /// Where the session works.
+    /// The session's directories.
     Workspace,
-    /// Not there.
+    /// Not even the session's directories.
     ReadOnly,
-    /// There is no sandbox.
+    /// No sandbox.
     Off,
 }
 
@@ -87,7 +93,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A port that may be connected to.
+/// A TCP port that may be connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 
@@ -104,11 +110,11 @@ impl FromStr for ReachablePort {
 }
 
 impl SandboxArgs {
-    /// What the sandbox is to be like; `None` if there is to be none. A policy that someone typed may ask for
-    /// one that may not write, and does so only where `--sandbox` says nothing of that.
+    /// Returns the rules of the sandbox, or `None` for no sandbox. A given policy of `reads` or `none` implies a
+    /// read-only sandbox, unless `--sandbox` says where writing is allowed.
     ///
     /// # Errors
-    /// A directory of --writable is not there, or there is nothing that --writable or --reachable could mean.
+    /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
     pub(crate) fn rules(
         &self,
         policy: Option<Policy>,
@@ -154,24 +160,29 @@ impl SandboxArgs {
     }
 }
 
-// Where an agent works, and with what its sessions begin.
+// The working directory of a session, and its initial options.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Working directory of the session.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
-    /// Session mode id. Default for new sessions: as configured for the agent.
+    /// Session mode to set.
+    ///
+    /// The default for a new session is the mode that is configured for the agent.
     #[arg(long, value_name = "ID")]
     pub(crate) mode: Option<String>,
 
-    /// Set a config option of the session; can be repeated.
+    /// Set a config option of the session.
+    ///
+    /// Can be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub(crate) options: Vec<(String, String)>,
 
-    /// JSON file with MCP servers for the agent: a list as in the protocol, or {"mcpServers": {NAME: {...}}}
-    /// as in editors.
-    #[arg(long, value_name = "JSON FILE")]
+    /// JSON file with MCP servers for the agent.
+    ///
+    /// It has a list as in the protocol, or {"mcpServers": {NAME: {...}}} as in editors.
+    #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
 
     #[command(flatten)]
@@ -179,7 +190,7 @@ pub(crate) struct SessionArgs {
 }
 
 impl SessionArgs {
-    /// Where the agent works, as it is called from everywhere.
+    /// Returns the working directory as an absolute path without symlinks.
     pub(crate) fn directory(&self) -> Result<PathBuf, CommandExit> {
         let cwd = directory(&self.cwd)?;
         match cwd.is_dir() {
@@ -191,7 +202,7 @@ impl SessionArgs {
         }
     }
 
-    /// The MCP servers of --mcp, and those that are configured of the agent and have other names.
+    /// Returns the MCP servers of --mcp, and those configured for the agent whose names are not among them.
     pub(crate) fn servers(
         &self,
         configured: Vec<McpServer>,
@@ -211,7 +222,7 @@ impl SessionArgs {
     }
 }
 
-/// The directory of `--cwd`, without symlinks.
+/// Returns the directory of `--cwd` as an absolute path without symlinks.
 pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
     std::fs::canonicalize(cwd)
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
@@ -228,23 +239,25 @@ pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
     name.parse()
 }
 
-// Which version of the protocol is spoken.
+// The protocol version.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ProtocolArg {
-    /// Latest protocol version to offer; the client chooses. Version 2 is a draft.
+    /// Latest protocol version to accept: 1 or 2.
+    ///
+    /// The client chooses. Version 2 is a draft.
     #[arg(long, value_name = "VERSION", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: u16,
 }
 
 impl ProtocolArg {
-    /// The version that is spoken with an agent.
+    /// Returns the version to offer to an agent.
     pub(crate) fn of(agent: &AgentChoice) -> Self {
         Self {
             protocol: agent.protocol,
         }
     }
 
-    /// The version in the options of a connection.
+    /// Sets the version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()

@@ -1,4 +1,4 @@
-//! What can be typed behind `acp trace`.
+//! Arguments of `acp trace`.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,7 @@ use super::agent_choice::EnvArgs;
     override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    after_long_help = EXIT_CODES,
-    after_help = "See --help for the exit codes."
+    after_long_help = RECORD_EXAMPLES
 )]
 pub(crate) struct TraceArgs {
     #[command(subcommand)]
@@ -51,8 +50,7 @@ pub(crate) enum TraceSubcommand {
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp trace replay [OPTIONS] FILE --as agent\n       acp trace replay [OPTIONS] FILE --as client -- AGENT COMMAND...",
-    after_long_help = REPLAY_EXIT_CODES,
-    after_help = "See --help for the exit codes."
+    after_long_help = REPLAY_EXAMPLES
 )]
 pub(crate) struct ReplayArgs {
     /// Trace file.
@@ -63,59 +61,67 @@ pub(crate) struct ReplayArgs {
     #[arg(long = "as", value_name = "SIDE", value_enum)]
     pub(crate) side: SideArg,
 
-    /// Keep the recorded delays between messages, instead of replaying as fast as the other side responds.
+    /// Keep the recorded delays between messages.
+    ///
+    /// The default is to send each message as soon as the other side has responded.
     #[arg(long)]
     pub(crate) pace: bool,
 
-    /// Ignore this path when comparing, for example `params.cwd` or `result.sessions.*.updatedAt`; can be
-    /// repeated. Session, tool call, terminal and message ids are always ignored.
+    /// Ignore a path when comparing messages.
+    ///
+    /// For example, `params.cwd` or `result.sessions.*.updatedAt`. Session, tool call, terminal and message ids
+    /// are always ignored. Can be repeated.
     #[arg(long, value_name = "PATH")]
     pub(crate) ignore: Vec<IgnoredPath>,
 
-    /// Seconds to wait for each message from the other side.
+    /// Seconds to wait for each message.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// The agent to run, with its arguments.
+    /// Command that starts the agent.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = HTML_EXIT_CODES, after_help = "See --help for the exit codes.")]
+#[command(after_long_help = HTML_EXAMPLES)]
 pub(crate) struct HtmlArgs {
-    /// The trace.
+    /// Trace file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Page to write, or `-` for stdout; an existing file is overwritten. Default: FILE with the extension
-    /// `.html`. Only you can read it.
+    /// Page to write, or `-` for stdout.
+    ///
+    /// The default is FILE with the extension `.html`. An existing file is overwritten. Only you can read the
+    /// page.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) out: Option<PathBuf>,
 }
 
-// What of a trace is looked at.
+// Filters for the messages of a trace.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TraceFilterArgs {
-    /// Only messages of this session.
+    /// Restrict to messages of this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Only messages with these methods or update types, and their responses, for example `session/*` or
-    /// `tool_call*`; can be repeated.
+    /// Restrict to messages with these methods or update types.
+    ///
+    /// For example, 'session/*' or 'tool_call*'. Includes the responses to these messages. Can be
+    /// repeated.
     #[arg(long, value_name = "GLOB", value_parser = parse_glob)]
     method: Vec<GlobMatcher>,
 
-    /// Only messages, or findings, of this side.
+    /// Restrict to messages, or findings, of this side.
     #[arg(long, value_name = "SIDE", value_enum)]
     from: Option<SideArg>,
 }
 
 impl TraceFilterArgs {
-    /// Whether it is looked at: what this side said in this session, by these names.
+    /// Returns `true` if the filters select a message of this side and session with one of these names.
     pub(crate) fn wants<'a>(
         &self,
         side: Option<Side>,
@@ -128,24 +134,26 @@ impl TraceFilterArgs {
             && (self.method.is_empty() || names.into_iter().any(named))
     }
 
-    /// Whether a session is named.
+    /// Returns `true` if --session is given.
     pub(crate) fn is_of_a_session(&self) -> bool {
         self.session.is_some()
     }
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = SHOW_EXIT_CODES, after_help = "See --help for the exit codes.")]
+#[command(after_long_help = SHOW_EXAMPLES)]
 pub(crate) struct ShowArgs {
-    /// The trace.
+    /// Trace file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
 
-    /// Only errors: error responses, responses to unknown requests, invalid messages, and agents that failed
-    /// or were terminated.
+    /// Restrict to errors.
+    ///
+    /// These are error responses, responses to unknown requests, invalid messages, and agents that failed or
+    /// were terminated.
     #[arg(long)]
     pub(crate) errors: bool,
 
@@ -159,20 +167,22 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = LINT_EXIT_CODES, after_help = "See --help for the exit codes.")]
+#[command(after_long_help = LINT_EXAMPLES)]
 pub(crate) struct LintArgs {
-    /// The trace.
+    /// Trace file.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
     #[command(flatten)]
     pub(crate) filter: TraceFilterArgs,
 
-    /// Also fail on SHOULD rules.
+    /// Also fail for a SHOULD.
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Output format. `json` prints one object per line, ending with the totals.
+    /// Output format.
+    ///
+    /// JSON has one object per line; the last one has the totals.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Text)]
     pub(crate) format: LintFormat,
 }
@@ -184,7 +194,7 @@ pub(crate) enum LintFormat {
     Json,
 }
 
-/// Who said it.
+/// A side of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SideArg {
     Client,
@@ -204,10 +214,12 @@ fn parse_glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(Glob::new(pattern)?.compile_matcher())
 }
 
-// What is required is not where a subcommand stands in its place.
+// Required arguments are not required if there is a subcommand.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordArgs {
-    /// Trace file to write, one JSON object per line. Only you can read it.
+    /// Trace file to write.
+    ///
+    /// It has one JSON object per line. Only you can read it.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) file: Option<PathBuf>,
 
@@ -215,20 +227,29 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// Record secrets. By default, the trace redacts values of environment variables and HTTP headers, values
-    /// of fields such as `apiKey`, `token` or `password`, and anything that looks like a key.
+    /// Record secrets, too.
+    ///
+    /// By default, the trace redacts values of environment variables and HTTP headers, values of fields such as
+    /// `apiKey`, `token` or `password`, and anything that looks like a key.
     #[arg(long)]
     pub(crate) secrets: bool,
 
     #[command(flatten)]
     pub(crate) env: EnvArgs,
 
-    /// The agent to run, with its arguments.
+    /// Command that starts the agent.
     #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 }
 
-const EXIT_CODES: &str = "\
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  acp trace today.trace -- gemini --acp              # instead of gemini --acp
+  acp run Hello -- acp trace hello.trace -- acp agent
+  acp trace show hello.trace
+  acp trace lint hello.trace
+  acp trace html hello.trace                         # write hello.html
+
 Exit codes:
     0  the client closed the connection
     1  FILE could not be written
@@ -236,28 +257,45 @@ Exit codes:
     3  the agent could not be started, or exited
   130  terminated by a signal, along with the agent";
 
-const SHOW_EXIT_CODES: &str = "\
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  acp trace show today.trace
+  acp trace show today.trace --method 'session/*' --from client
+  acp trace show today.trace --follow --raw          # while it is recorded
+
 Exit codes:
     0  success
     2  invalid command line, FILE could not be read, or FILE is not a trace
-  130  interrupted with Ctrl-C";
+  130  cancelled with Ctrl-C, or terminated by a signal";
 
-const LINT_EXIT_CODES: &str = "\
+const LINT_EXAMPLES: &str = "\
+Examples:
+  acp trace lint today.trace
+  acp trace lint today.trace --from agent --strict --format json
+
 Exit codes:
-    0  no MUST rule is broken
-    1  a MUST rule is broken (with --strict, or a SHOULD rule)
-    2  wrong usage, or FILE cannot be read or is no trace";
+    0  no MUST is broken
+    1  a MUST is broken (with --strict, also a SHOULD)
+    2  invalid command line, FILE could not be read, or FILE is not a trace";
 
-const HTML_EXIT_CODES: &str = "\
+const HTML_EXAMPLES: &str = "\
+Examples:
+  acp trace html today.trace                         # write today.html
+  acp trace html today.trace -o report.html
+
 Exit codes:
     0  success
     1  the page could not be written
-    2  wrong usage, or FILE cannot be read or is no trace";
+    2  invalid command line, FILE could not be read, or FILE is not a trace";
 
-const REPLAY_EXIT_CODES: &str = "\
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  acp trace replay today.trace --as client -- gemini --acp
+  acp run Hello -- acp trace replay hello.trace --as agent
+
 Exit codes:
     0  the other side behaved as recorded
     1  the other side behaved differently
-    2  wrong usage, or FILE cannot be read or is no trace
+    2  invalid command line, FILE could not be read, or FILE is not a trace
     3  the agent could not be started, or the connection failed
-  130  ended by a signal";
+  130  cancelled with Ctrl-C, or terminated by a signal";

@@ -1,4 +1,4 @@
-//! `acp trace lint`: who is wrong in a trace.
+//! `acp trace lint`: finds protocol violations in a trace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::args::trace::{LintArgs, LintFormat};
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// How much is put together before it is printed, in bytes.
+/// How much output is collected before it is printed, in bytes.
 const PRINT: usize = 64 * 1024;
 
 pub(super) fn lint(args: &LintArgs) -> CommandExit {
@@ -50,7 +50,7 @@ pub(super) fn lint(args: &LintArgs) -> CommandExit {
     }
 }
 
-/// What was told so far.
+/// The output, and the totals so far.
 struct LintOutput<'a> {
     args: &'a LintArgs,
     styles: Styles,
@@ -168,7 +168,10 @@ impl<'a> LintOutput<'a> {
                 }
                 let _ = writeln!(
                     self.out,
-                    "{messages} messages, {must} MUST violations, {should} SHOULD violations"
+                    "{}, {}, {}",
+                    counted(messages, "message"),
+                    counted(must, "MUST violation"),
+                    counted(should, "SHOULD violation")
                 );
             }
         }
@@ -179,6 +182,14 @@ impl<'a> LintOutput<'a> {
         let printed = screen::print(self.out.as_bytes());
         self.out.clear();
         printed
+    }
+}
+
+/// Returns the count and its noun, singular or plural.
+fn counted(count: u64, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
     }
 }
 

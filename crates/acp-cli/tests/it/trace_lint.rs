@@ -120,7 +120,7 @@ fn each_line_says_where_what_and_who() {
     }
     ended.shows(&[
         "1 × MUST fs-not-offered, agent",
-        "9 messages, 3 MUST violations, 1 SHOULD violations",
+        "9 messages, 3 MUST violations, 1 SHOULD violation",
     ]);
 }
 

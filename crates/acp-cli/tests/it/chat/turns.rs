@@ -206,3 +206,27 @@ fn the_first_prompt_can_come_with_the_command() {
     screen.until("println!(\"hi\");");
     screen.until_gone("Esc cancels");
 }
+
+#[test]
+fn the_default_of_the_user_s_rules_applies_where_no_policy_is_given() {
+    let project = TestProject::new();
+    project.configure("permissions.toml", "default = \"allow\"\n");
+    let mut screen = chat(&project, 80, 24);
+    screen.say("/run touch made");
+    let begun = std::time::Instant::now();
+    while !project.file("made").exists() {
+        assert!(
+            begun.elapsed() < std::time::Duration::from_secs(60),
+            "{}",
+            screen.text()
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(screen);
+    // A policy that is given takes its place.
+    let mut screen = begin(&project, 80, 24, "--allow ask");
+    screen.until("Ask");
+    screen.say("/run touch more");
+    screen.until("ACP Agent wants to: Run");
+    assert!(!project.file("more").exists());
+}
