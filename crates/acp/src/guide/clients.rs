@@ -37,7 +37,7 @@
 //!
 //! The connection ends when the last clone of the [`AgentConnection`], its sessions included, is dropped, or
 //! with [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started has
-//! two seconds to end then, and is killed if it does not. A program whose `main` returns before the driver has ended
+//! five seconds to end then, and is killed if it does not. A program whose `main` returns before the driver has ended
 //! kills it at once: wait with [`AgentConnection::closed`], or let [`Driver::run`](crate::Driver::run) do it. What the
 //! process has started goes on. Programs that people keep open, and that start agents that nobody knows, take
 //! `AgentProcess` of the crate `acp-host`: it ends all that the agent has started, keeps what it prints to stderr, and

@@ -33,7 +33,8 @@ pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
     /// How long closing the writer may take at the end of a connection, beside the time for what was still to be
-    /// written.
+    /// written. Unless it is zero, closing it ends a process: it is closed also when writing has failed, and what the
+    /// process still prints is read and dropped meanwhile.
     pub(crate) close_timeout: Duration,
 }
 
@@ -64,11 +65,11 @@ impl Transport {
 
     /// Starts a child process, talks to it through its stdin and stdout, and ends it with the connection.
     ///
-    /// When the connection is over its stdin is closed, and it has two seconds to end by itself, in which agents
+    /// When the connection is over its stdin is closed, and it has five seconds to end by itself, in which agents
     /// write down what they keep. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that: the
-    /// process is gone, and nothing is left of it. Nothing is spawned for this; the driver waits. Its stdout is not read
-    /// meanwhile: an agent that still prints more than a pipe holds is killed. On a paused clock of tokio's it has no time
-    /// at all.
+    /// process is gone, and nothing is left of it. Nothing is spawned for this; the driver waits. What the process prints
+    /// meanwhile is read and dropped, so that a full pipe does not keep it from ending. On a paused clock of tokio's it
+    /// has no time at all.
     ///
     /// It is killed at once, and tokio's runtime takes its status as it runs on, if
     ///
@@ -131,7 +132,8 @@ impl Transport {
     }
 
     /// The pair again, for a program that passes bytes on and does not speak the protocol. Closing the half for
-    /// writing (`shutdown`) ends a process that [`spawn`](Self::spawn) has started, and waits for it.
+    /// writing (`shutdown`) ends a process that [`spawn`](Self::spawn) has started, and waits for it. Read the other half
+    /// meanwhile, or drop it: a process whose stdout is full cannot end by itself.
     #[must_use]
     pub fn into_split(
         self,
