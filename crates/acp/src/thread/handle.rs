@@ -17,8 +17,26 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// The thread that shows this one as its subagent's, and the subagent.
-    parent: OnceLock<(Weak<SharedThread>, SessionId)>,
+    /// What shows this thread as its subagent's.
+    parent: OnceLock<ThreadParent>,
+}
+
+/// Where a subagent's thread belongs.
+#[derive(Debug)]
+struct ThreadParent {
+    thread: Weak<SharedThread>,
+    /// The session that has announced the subagent.
+    session_id: SessionId,
+    /// The subagent's session.
+    subagent_id: SessionId,
+}
+
+/// Whose subagent a session is.
+pub(crate) struct SubagentOrigin {
+    /// The session that the person has opened.
+    pub(crate) root_session_id: SessionId,
+    /// What the subagent is called.
+    pub(crate) name: String,
 }
 
 impl ThreadHandle {
@@ -42,11 +60,7 @@ impl ThreadHandle {
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
-        if let Some((above, subagent)) = self.0.parent.get()
-            && let Some(above) = above.upgrade()
-        {
-            Self(above).touch_subagent(subagent);
-        }
+        self.touch_parent();
         changed
     }
 
@@ -55,19 +69,51 @@ impl ThreadHandle {
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
-        if let Some((above, subagent)) = self.0.parent.get()
-            && let Some(above) = above.upgrade()
+        self.touch_parent();
+    }
+
+    /// Tells the thread that shows this one.
+    fn touch_parent(&self) {
+        if let Some(parent) = self.0.parent.get()
+            && let Some(above) = parent.thread.upgrade()
         {
-            Self(above).touch_subagent(subagent);
+            Self(above).touch_subagent(&parent.subagent_id);
         }
     }
 
-    /// From here on `parent` is told when this thread changes, which is that of its subagent with this id. A thread
-    /// belongs to one other at most, and none to itself.
-    pub(crate) fn set_parent(&self, above: &Self, subagent: &SessionId) {
-        let above = Arc::downgrade(&above.0);
+    /// From here on `above`, the thread of this session, is told when this thread changes, which is that of its subagent
+    /// with this id. A thread belongs to one other at most, and none to itself.
+    pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
         // Otherwise it belongs to another already, which shows it.
-        let _ = self.0.parent.set((above, subagent.clone()));
+        let _ = self.0.parent.set(ThreadParent {
+            thread: Arc::downgrade(&above.0),
+            session_id: session.clone(),
+            subagent_id: subagent.clone(),
+        });
+    }
+
+    /// Whose subagent the session of this thread is; `None` if it is none. Reads the thread above it: no thread may be
+    /// locked by the caller.
+    pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
+        let parent = self.0.parent.get()?;
+        let above = parent.thread.upgrade().map(Self);
+        let id = &parent.subagent_id;
+        let name = above
+            .as_ref()
+            .and_then(|above| above.read(|thread| Some(thread.subagent(id)?.name().to_owned())));
+        let mut root_session_id = parent.session_id.clone();
+        let mut next = above;
+        while let Some(thread) = next.take()
+            && let Some(parent) = thread.0.parent.get()
+        {
+            root_session_id = parent.session_id.clone();
+            next = parent.thread.upgrade().map(Self);
+        }
+        Some(SubagentOrigin {
+            root_session_id,
+            // Its item may have been dropped.
+            name: name.unwrap_or_else(|| id.to_string()),
+        })
     }
 
     /// Waits until the thread's revision is beyond `seen`, and gives it. However many changes came
