@@ -11,9 +11,9 @@ use std::task::Poll;
 
 use rmcp::handler::server::tool::schema_for_input;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::schemars::JsonSchema;
 use rmcp::service::RequestContext;
@@ -36,8 +36,27 @@ type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 ///
 /// Errors are reported so that the model can correct them: as the result of the call with `isError`, which models see,
 /// and not as a protocol error, which many agents do not show to the model. That covers arguments that do not fit, with
-/// the name of the field; a [`ToolError`]; and a closure that panics. Only an unknown tool is a protocol error. MCP
-/// specification: Tools, "Error Handling".
+/// the name of the field; a [`ToolError`]; and a closure that panics. Only an unknown tool, and arguments that are not a
+/// JSON object, are protocol errors. MCP specification: Tools, "Error Handling".
+///
+/// A closure with state gives each call a handle of its own:
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use acp_mcp::{NoArguments, ToolServer};
+///
+/// let calls = Arc::new(AtomicU64::new(0));
+/// let tools = ToolServer::tools("counter").tool("count", "Count the calls of this tool", {
+///     let calls = Arc::clone(&calls);
+///     move |_: NoArguments| {
+///         let calls = Arc::clone(&calls);
+///         async move { Ok(format!("call {}", calls.fetch_add(1, Ordering::Relaxed) + 1)) }
+///     }
+/// });
+/// # let _ = tools;
+/// ```
 #[must_use = "the tools are there once the server is started"]
 pub struct Tools {
     name: String,
@@ -103,6 +122,13 @@ impl Tools {
         R: IntoToolResult,
     {
         let name = &tool.name;
+        if name.trim().is_empty() {
+            let wrong = || {
+                let description = tool.description.as_deref().unwrap_or_default();
+                format!("the name of a tool is empty: `{name}` (described as `{description}`)")
+            };
+            self.error.get_or_insert_with(wrong);
+        }
         if self.tools.iter().any(|entry| entry.tool.name == *name) {
             let wrong = || format!("two tools have the name `{name}`");
             self.error.get_or_insert_with(wrong);
@@ -131,7 +157,7 @@ impl Tools {
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
     /// # Errors
-    /// Two tools have the same name, a tool's arguments are not a JSON object, or the same as for
+    /// Two tools have the same name, a name is empty, a tool's arguments are not a JSON object, or the same as for
     /// [`ToolServer::start`].
     pub fn start(self, proxy: ProxyCommand) -> io::Result<ToolServer> {
         if let Some(wrong) = self.error {
@@ -248,6 +274,34 @@ impl ServerHandler for Handler {
             None => error_result(format!("`{name}` was cancelled")),
         }
         .into())
+    }
+
+    /// `rmcp` gives a call that it cannot read, as one of a method that it does not know.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != "tools/call" {
+            let method = request.method;
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        }
+        let message = describe_unreadable_call(request.params.as_ref());
+        Err(ErrorData::invalid_params(message, None))
+    }
+}
+
+/// What is wrong with the parameters of a `tools/call`.
+fn describe_unreadable_call(params: Option<&Value>) -> String {
+    let field = |name| params.and_then(|params| params.get(name));
+    let Some(tool) = field("name").and_then(Value::as_str) else {
+        return "the call does not say which tool is meant".to_owned();
+    };
+    match field("arguments") {
+        None | Some(Value::Null | Value::Object(_)) => {
+            format!("the call of `{tool}` cannot be read")
+        }
+        Some(_) => format!("the arguments of `{tool}` must be a JSON object"),
     }
 }
 
@@ -366,7 +420,7 @@ mod tests {
                 panic!("{arguments}")
             };
             let error = read_arguments::<Arguments>("tool", object).unwrap_err();
-            let expected = format!("`tool`: {told}");
+            let expected = format!("`tool` cannot take these arguments: {told}");
             assert_eq!(error, expected, "{arguments}");
         }
     }

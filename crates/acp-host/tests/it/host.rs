@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::one_session::OneSession;
-use acp::client::PermissionRequest;
+use acp::client::{ClientState, PermissionRequest, WriteTextFile};
+use acp::testing::ScriptedPeer;
 use acp::thread::{ThreadToolCall, ThreadToolCallContent};
-use acp::{Error, Thread, ThreadHandle, jsonrpc};
-use acp_host::{Host, Policy, Prompter};
+use acp::{Client, Error, Thread, ThreadHandle, jsonrpc};
+use acp_host::{Host, HostSession, Policy, Prompter};
 use acp_wire::v1::{
     self, CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
-    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, StopReason,
+    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, SessionId, StopReason,
     ToolCallLocation, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
+use serde_json::json;
 
 /// Gives an answer prepared in advance, and keeps what it was asked.
 #[derive(Clone, Default)]
@@ -282,4 +284,69 @@ async fn what_a_terminal_prints_is_in_the_thread() {
             Some("sh -c 'echo out; exit 3'")
         );
     });
+}
+
+/// Says no, and keeps for which session and which subagent it was asked.
+#[derive(Clone, Default)]
+struct OriginPrompter(Arc<Mutex<Vec<(SessionId, SessionId, Option<String>)>>>);
+
+impl Prompter for OriginPrompter {
+    async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
+        self.0.lock().unwrap().push((
+            request.root_session_id.clone(),
+            request.session_id.clone(),
+            request.subagent.clone(),
+        ));
+        None
+    }
+}
+
+/// A client that lends what its host does.
+struct HostClient(Host<OriginPrompter>);
+
+impl ClientState<HostClient> for HostSession {
+    fn new(client: &HostClient, session: &SessionId, thread: &ThreadHandle) -> Self {
+        client.0.session(session, thread)
+    }
+}
+
+impl Client for HostClient {
+    type State = HostSession;
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile<HostSession>> {
+        Some(&self.0)
+    }
+}
+
+#[tokio::test]
+async fn what_a_subagent_did_not_ask_for_is_asked_in_its_root_session_by_its_name() {
+    let root = tempfile::tempdir().unwrap();
+    let prompter = OriginPrompter::default();
+    let host = Host::new(Policy::Ask, prompter.clone(), [root.path().to_owned()]).unwrap();
+    let (conn, mut peer) = ScriptedPeer::connect_client(HostClient(host)).await;
+    let opening = conn.new_session(root.path());
+    let (session, ()) = tokio::join!(opening, peer.answer_new_session("s"));
+    let _session = session.unwrap();
+    let announce = |id: &str, title: &str| json!({"sessionUpdate": "subagent_update", "sessionId": id, "title": title});
+    peer.update("s", announce("c", "Look around")).await;
+    peer.update("c", announce("d", "Look closer")).await;
+    for session in ["s", "c", "d"] {
+        let path = root.path().join("file");
+        let params = json!({"sessionId": session, "path": path, "content": "new"});
+        let id = peer.request("fs/write_text_file", params).await;
+        let error = peer.expect_error(id).await;
+        assert!(error.message.contains("rejected"), "{error:?}");
+    }
+    let asked = |session: &str, subagent: Option<&str>| {
+        let root = SessionId::from("s");
+        (root, SessionId::from(session), subagent.map(str::to_owned))
+    };
+    assert_eq!(
+        *prompter.0.lock().unwrap(),
+        [
+            asked("s", None),
+            asked("c", Some("Look around")),
+            asked("d", Some("Look closer")),
+        ]
+    );
 }

@@ -130,7 +130,7 @@ async fn arguments_that_do_not_fit_are_answered_so_that_they_can_be_mended() {
         (json!({}), "missing field `question`"),
     ] {
         let said = text(&agent, "pick", arguments).await;
-        let told = format!("`pick`: {told}");
+        let told = format!("`pick` cannot take these arguments: {told}");
         assert_eq!(said, (true, told));
     }
     // Some call without any.
@@ -162,6 +162,41 @@ async fn a_tool_that_there_is_not_is_an_error_of_the_protocol() {
 }
 
 #[tokio::test]
+async fn arguments_that_are_no_object_are_an_error_of_the_protocol_that_names_the_tool() {
+    let server = editor().start(no_proxy()).unwrap();
+    let (_running, agent) = agent(&server).await;
+    for (method, params, code, told) in [
+        (
+            "tools/call",
+            json!({"name": "pick", "arguments": ["Which"]}),
+            -32602,
+            "the arguments of `pick` must be a JSON object",
+        ),
+        (
+            "tools/call",
+            json!({"name": "pick", "arguments": "Which"}),
+            -32602,
+            "the arguments of `pick` must be a JSON object",
+        ),
+        (
+            "tools/call",
+            json!({"arguments": {}}),
+            -32602,
+            "the call does not say which tool is meant",
+        ),
+        ("_other", json!({}), -32601, "_other"),
+    ] {
+        let request = model::CustomRequest::new(method, Some(params));
+        let called = agent.send_request(request.into());
+        let error = soon("the call is refused", called).await.unwrap_err();
+        let ServiceError::McpError(error) = error else {
+            panic!("{error:?}")
+        };
+        assert_eq!((error.code.0, &*error.message), (code, told));
+    }
+}
+
+#[tokio::test]
 async fn a_schema_of_ones_own_is_told_as_it_is() {
     let schema = model::object(json!({"type": "object", "minProperties": 1}));
     let tool = Tool::new("any", "Takes anything", schema)
@@ -187,6 +222,13 @@ async fn what_cannot_be_told_is_refused_as_the_server_starts() {
     let error = twice.start(no_proxy()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "two tools have the name `pick`");
+    let nameless = editor().tool("", "Do something", async |_: NoArguments| Ok(()));
+    let error = nameless.start(no_proxy()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+    assert_eq!(
+        error.to_string(),
+        "the name of a tool is empty: `` (described as `Do something`)"
+    );
     let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
     let error = list.start(no_proxy()).unwrap_err().to_string();
     assert!(

@@ -29,7 +29,7 @@ use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
 use acp_wire::{Notification, Request, read_result};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +43,7 @@ use self::outbox::Outbox;
 use self::pending::{LargeText, PendingEntry, PendingFilter, PendingTable};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
-use crate::transport::Transport;
+use crate::transport::{Transport, TransportReader, TransportWriter};
 
 /// How long the end of a connection waits for the peer to read what was sent before.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -419,21 +419,21 @@ struct ConnectionLife<H: Handler> {
 impl<H: Handler> ConnectionLife<H> {
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
-            reader,
+            mut reader,
             writer,
-            close_timeout: closing,
+            close_timeout,
         } = transport;
-        let writing = self.spawn_writer(writer);
+        let ends_process = !close_timeout.is_zero();
+        let writing = self.spawn_writer(writer, ends_process);
         let (conn, handler) = (self.conn.clone(), Arc::clone(&self.handler));
         let inner = &*conn.0;
-        let reading = reader::read(&conn, reader, &handler);
-        tokio::pin!(reading);
+        let mut reading = Box::pin(reader::read(&conn, &mut reader, &handler));
         let reason = tokio::select! {
             biased;
             () = inner.stop_token.cancelled() => {
                 if inner.failure.get().is_some() {
                     // The peer no longer reads. What it wrote before is the best hint at the reason.
-                    let _ = timeout(LAST_READ, reading).await;
+                    let _ = timeout(LAST_READ, &mut reading).await;
                 }
                 CloseReason::Local
             }
@@ -455,21 +455,30 @@ impl<H: Handler> ConnectionLife<H> {
             }
         }
         self.abort(reason.clone());
-        // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
-        let ended = async {
-            writing.wait_closed().await;
-            inner.tasks.wait().await;
+        drop(reading);
+        let closing = async {
+            // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
+            let ended = async {
+                writing.wait_closed().await;
+                inner.tasks.wait().await;
+            };
+            let ended = timeout(LAST_WORDS, ended).await.is_some();
+            if !ended && writing.is_written() {
+                // All was written: the peer may end by itself.
+                let _ = timeout(close_timeout, writing.wait_closed()).await;
+            }
         };
-        let ended = timeout(LAST_WORDS, ended).await.is_some();
-        if !ended && writing.is_written() {
-            // All was written: the peer may end by itself.
-            let _ = timeout(closing, writing.wait_closed()).await;
+        tokio::select! {
+            biased;
+            () = closing => {}
+            // Otherwise a process that prints more than its pipe holds could not exit.
+            () = discard_input(reader), if ends_process => {}
         }
         reason
     }
 
-    /// Starts the writer.
-    fn spawn_writer(&self, mut writer: crate::transport::TransportWriter) -> WriterGuard {
+    /// Starts the writer. At the end it is shut down, unless a write failed; if that is what ends a process, always.
+    fn spawn_writer(&self, mut writer: TransportWriter, ends_process: bool) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
         let conn = self.conn.clone();
@@ -479,13 +488,13 @@ impl<H: Handler> ConnectionLife<H> {
             let _ended = ended;
             let failed = |e| conn.shut_down(CloseReason::Transport(Arc::new(e)));
             let writing = async {
-                conn.0
-                    .outbox
-                    .drain(&mut writer)
-                    .await
-                    .unwrap_or_else(failed);
+                let drained = conn.0.outbox.drain(&mut writer).await;
+                let closes = drained.is_ok() || ends_process;
+                drained.unwrap_or_else(failed);
                 written.cancel();
-                writer.shutdown().await.unwrap_or_else(failed);
+                if closes {
+                    writer.shutdown().await.unwrap_or_else(failed);
+                }
             };
             tokio::select! {
                 biased;
@@ -522,6 +531,23 @@ impl<H: Handler> Drop for ConnectionLife<H> {
             self.abort(CloseReason::Local);
         }
     }
+}
+
+/// Reads input that nobody needs any more, and drops it. Never returns, not even at the end of the input: the caller
+/// waits for something else beside it.
+async fn discard_input(mut reader: TransportReader) {
+    let mut buf = vec![0; 16 * 1024];
+    loop {
+        match reader.read(&mut buf).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+        // A peer that prints without end must not starve the rest of the connection.
+        tokio::task::yield_now().await;
+    }
+    std::future::pending().await
 }
 
 /// The writer, wherever it runs. Dropping this aborts it.

@@ -27,7 +27,7 @@ const MESSAGES: usize = 256;
 /// Reads until the input ends.
 pub(super) async fn read<H: Handler>(
     conn: &Connection,
-    mut input: TransportReader,
+    input: &mut TransportReader,
     handler: &Arc<H>,
 ) -> CloseReason {
     let mut framer = Framer::new(conn.0.limits.message);
@@ -59,7 +59,7 @@ pub(super) async fn read<H: Handler>(
             }
             return reason;
         } else {
-            ended = fill(conn, &mut input, &mut framer).await;
+            ended = fill(conn, input, &mut framer).await;
             continue;
         };
         let Some(event) = event else { continue };
@@ -83,7 +83,7 @@ pub(super) async fn read<H: Handler>(
             tokio::select! {
                 biased;
                 () = &mut delivery => break,
-                end = fill(conn, &mut input, &mut framer), if room => ended = end,
+                end = fill(conn, input, &mut framer), if room => ended = end,
                 // Who asks now needs more to be read than there was room for.
                 () = conn.0.pending.wait_for_request(), if !room => {}
             }

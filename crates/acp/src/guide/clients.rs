@@ -37,7 +37,7 @@
 //!
 //! The connection ends when the last clone of the [`AgentConnection`] and of its sessions is dropped, or with
 //! [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started then has
-//! two seconds to exit, and is killed if it does not. If `main` returns before the driver has ended, the process is
+//! five seconds to exit, and is killed if it does not. If `main` returns before the driver has ended, the process is
 //! killed at once: wait with [`AgentConnection::closed`], or use [`Driver::run`](crate::Driver::run). Processes that
 //! the agent has started continue. Programs that users keep open, or that start untrusted agents, use `AgentProcess`
 //! of the crate `acp-host`: it ends everything that the agent has started, keeps what it prints to stderr, and can

@@ -17,8 +17,26 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// The thread that shows this one as a subagent's, and the subagent's session.
-    parent: OnceLock<(Weak<SharedThread>, SessionId)>,
+    /// What shows this thread as its subagent's.
+    parent: OnceLock<ThreadParent>,
+}
+
+/// The place of a subagent's thread.
+#[derive(Debug)]
+struct ThreadParent {
+    thread: Weak<SharedThread>,
+    /// The session that announced the subagent.
+    session_id: SessionId,
+    /// The subagent's session.
+    subagent_id: SessionId,
+}
+
+/// Where a subagent comes from.
+pub(crate) struct SubagentOrigin {
+    /// The session that the user opened.
+    pub(crate) root_session_id: SessionId,
+    /// The subagent's name.
+    pub(crate) name: String,
 }
 
 impl ThreadHandle {
@@ -42,11 +60,7 @@ impl ThreadHandle {
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
-        if let Some((above, subagent)) = self.0.parent.get()
-            && let Some(above) = above.upgrade()
-        {
-            Self(above).touch_subagent(subagent);
-        }
+        self.touch_parent();
         changed
     }
 
@@ -54,19 +68,51 @@ impl ThreadHandle {
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
-        if let Some((above, subagent)) = self.0.parent.get()
-            && let Some(above) = above.upgrade()
+        self.touch_parent();
+    }
+
+    /// Tells the thread that shows this one.
+    fn touch_parent(&self) {
+        if let Some(parent) = self.0.parent.get()
+            && let Some(above) = parent.thread.upgrade()
         {
-            Self(above).touch_subagent(subagent);
+            Self(above).touch_subagent(&parent.subagent_id);
         }
     }
 
-    /// Sets the thread that is notified when this one changes, as that of its subagent with this id. A thread has at
-    /// most one parent, and is never its own.
-    pub(crate) fn set_parent(&self, above: &Self, subagent: &SessionId) {
-        let above = Arc::downgrade(&above.0);
+    /// Sets the thread that is notified when this one changes: `above`, the thread of `session`, which has announced
+    /// this one's session as a subagent. A thread has at most one parent, and is never its own.
+    pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
         // Fails if the thread has a parent already, which shows it.
-        let _ = self.0.parent.set((above, subagent.clone()));
+        let _ = self.0.parent.set(ThreadParent {
+            thread: Arc::downgrade(&above.0),
+            session_id: session.clone(),
+            subagent_id: subagent.clone(),
+        });
+    }
+
+    /// Returns where the session of this thread comes from, if it is a subagent's. Reads the thread above, so the
+    /// caller must not hold the lock of any thread.
+    pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
+        let parent = self.0.parent.get()?;
+        let above = parent.thread.upgrade().map(Self);
+        let id = &parent.subagent_id;
+        let name = above
+            .as_ref()
+            .and_then(|above| above.read(|thread| Some(thread.subagent(id)?.name().to_owned())));
+        let mut root_session_id = parent.session_id.clone();
+        let mut next = above;
+        while let Some(thread) = next.take()
+            && let Some(parent) = thread.0.parent.get()
+        {
+            root_session_id = parent.session_id.clone();
+            next = parent.thread.upgrade().map(Self);
+        }
+        Some(SubagentOrigin {
+            root_session_id,
+            // Its item may have been dropped.
+            name: name.unwrap_or_else(|| id.to_string()),
+        })
     }
 
     /// Waits until the thread's revision is greater than `seen`, and returns it. Any number of changes causes one

@@ -14,8 +14,10 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to end once its stdin is closed.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a process may take to end once its stdin is closed. An agent that is served by [`serve`](crate::agent::serve)
+/// works on for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes what it has left for up to
+/// two more: with less time than that it would be killed while it does what it should.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the end of a connection waits for a process that is killed as well: a system under load may take
 /// its time.

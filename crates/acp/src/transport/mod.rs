@@ -33,7 +33,8 @@ pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
     /// How long closing the writer may take at the end of a connection, in addition to the time for unwritten
-    /// messages.
+    /// messages. Unless it is zero, closing the writer ends a process: it is closed also when a write failed, and the
+    /// process's output is read and dropped meanwhile.
     pub(crate) close_timeout: Duration,
 }
 
@@ -66,10 +67,10 @@ impl Transport {
 
     /// Starts a child process, communicates through its stdin and stdout, and ends it with the connection.
     ///
-    /// When the connection ends, its stdin is closed, and it has two seconds to exit, in which agents save their
+    /// When the connection ends, its stdin is closed, and it has five seconds to exit, in which agents save their
     /// state. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that, when the process has
-    /// exited. Nothing is spawned for this; the driver waits. Its stdout is not read meanwhile: an agent that prints
-    /// more than fits into a pipe is killed. If tokio's clock is paused, it is killed at once.
+    /// exited. Nothing is spawned for this; the driver waits. What the process prints meanwhile is read and dropped, so
+    /// that a full pipe does not keep it from exiting. If tokio's clock is paused, it is killed at once.
     ///
     /// It is killed at once, and reaped later by tokio's runtime, if
     ///
@@ -133,7 +134,8 @@ impl Transport {
     }
 
     /// Splits the transport into its halves, for a program that passes bytes on and does not speak the protocol.
-    /// Shutting down the writing half ends a process that [`spawn`](Self::spawn) has started, and waits for it.
+    /// Shutting down the writing half ends a process that [`spawn`](Self::spawn) has started, and waits for it. Read
+    /// the other half meanwhile, or drop it: a process whose stdout is full cannot exit.
     #[must_use]
     pub fn into_split(
         self,

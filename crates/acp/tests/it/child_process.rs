@@ -10,6 +10,7 @@ use acp::{CloseReason, Driver, Error, Transport};
 use rustix::process::{Pid, test_kill_process};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+use tokio::sync::oneshot;
 
 use super::common::{NoopClient, soon};
 
@@ -38,24 +39,34 @@ fn start(script: &str) -> (Transport, Seen) {
     (transport, Seen { pid, stderr })
 }
 
+/// Neither the process nor its status is left.
+fn is_gone(pid: Pid) -> bool {
+    test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
+}
+
 impl Seen {
-    /// Neither it nor its status is left.
     fn is_gone(&self) -> bool {
-        test_kill_process(self.pid) == Err(rustix::io::Errno::SRCH)
+        is_gone(self.pid)
     }
 
     /// It is gone, as soon as the runtime goes on. What it has written to stderr since the beginning.
-    async fn ends(mut self) -> String {
-        let mut said = String::new();
-        // Nobody has the pipe open any more.
-        self.stderr.read_to_string(&mut said).unwrap();
-        let taken = async {
-            while !self.is_gone() {
+    async fn ends(self) -> String {
+        let Self { pid, mut stderr } = self;
+        let (sender, receiver) = oneshot::channel();
+        // Blocks until nobody has the pipe open any more. A thread of the runtime's would be waited for when that is
+        // too late.
+        std::thread::spawn(move || {
+            let mut said = String::new();
+            let _ = sender.send(stderr.read_to_string(&mut said).map(|_| said));
+        });
+        let ended = async {
+            let said = receiver.await.unwrap().unwrap();
+            while !is_gone(pid) {
                 tokio::task::yield_now().await;
             }
+            said
         };
-        soon("its status is taken", taken).await;
-        said
+        soon("the process ends and its status is taken", ended).await
     }
 }
 
@@ -98,7 +109,7 @@ async fn whoever_waits_for_the_connection_waits_for_the_process() {
 }
 
 #[tokio::test]
-async fn one_that_ignores_the_end_of_its_input_is_killed_after_two_seconds() {
+async fn one_that_ignores_the_end_of_its_input_is_killed_after_five_seconds() {
     // Nor does it care for what it can care for.
     let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
     let (handshake, driver) = connect(transport, NoopClient);
@@ -107,7 +118,30 @@ async fn one_that_ignores_the_end_of_its_input_is_killed_after_two_seconds() {
     let (reason, _) = over(driver, seen).await;
     assert!(matches!(reason, CloseReason::Local), "{reason:?}");
     let took = began.elapsed().as_secs_f32();
-    assert!((2.0..10.0).contains(&took), "{took} s");
+    assert!((5.0..13.0).contains(&took), "{took} s");
+}
+
+#[tokio::test]
+async fn one_that_prints_much_before_it_ends_is_not_killed() {
+    let (transport, seen) = start(&format!(
+        "({INITIALIZE}\ncat >/dev/null\nhead -c 1048576 /dev/zero\n)\necho \"exit status: $?\" >&2\n"
+    ));
+    let (handshake, driver) = connect(transport, NoopClient);
+    let work = async {
+        handshake.await.unwrap();
+    };
+    soon("the connection ends", driver.run(work)).await;
+    assert!(seen.is_gone());
+    assert_eq!(seen.ends().await, "exit status: 0\n");
+}
+
+#[tokio::test]
+async fn one_that_stops_reading_has_time_to_write_down_what_it_keeps() {
+    let (transport, seen) = start("exec <&-\nsleep 1\necho saved >&2\n");
+    let (handshake, driver) = connect(transport, NoopClient);
+    let ((_, said), handshake) = tokio::join!(over(driver, seen), handshake);
+    assert!(handshake.unwrap_err().is_closed());
+    assert_eq!(said, "saved\n");
 }
 
 #[tokio::test]
@@ -119,8 +153,12 @@ async fn one_that_reads_nothing_is_not_waited_for() {
         let much = "x".repeat(4_000_000);
         agent.connection().notify_raw("_much", &much).await.unwrap();
     };
+    let began = Instant::now();
     soon("the connection ends", driver.run(work)).await;
     seen.ends().await;
+    // It has five seconds at most.
+    let took = began.elapsed().as_secs_f32();
+    assert!(took < 10.0, "{took} s");
 }
 
 #[tokio::test]

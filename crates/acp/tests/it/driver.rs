@@ -3,7 +3,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use acp::agent::Turn;
@@ -82,6 +82,40 @@ async fn a_connection_whose_writer_panics_ends() {
     let handshake = start_client(transport, NoopClient, Options::new());
     let error = soon("the handshake fails", handshake).await.unwrap_err();
     assert_the_writer_is_gone(&error);
+}
+
+/// A stream that cannot be written to, and keeps whether it was closed.
+struct FailingStream(Arc<AtomicBool>);
+
+impl AsyncWrite for FailingStream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(io::Error::other("it is full")))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.store(true, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_has_failed_is_not_closed() {
+    let (ours, _theirs) = tokio::io::duplex(1024);
+    let (reader, _) = tokio::io::split(ours);
+    let closed = Arc::new(AtomicBool::new(false));
+    let transport = Transport::new(reader, FailingStream(Arc::clone(&closed)));
+    let (handshake, driver) = connect_with(transport, NoopClient, Options::new());
+    let (reason, handshake) = tokio::join!(soon("the connection ends", driver), handshake);
+    let CloseReason::Transport(error) = reason else {
+        panic!("{reason:?}");
+    };
+    assert_eq!(error.to_string(), "it is full");
+    assert!(handshake.unwrap_err().is_closed());
+    assert!(!closed.load(Ordering::Relaxed));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -42,7 +42,8 @@ pub struct PermissionRequest {
 }
 
 impl PermissionRequest {
-    /// Creates a request that does not come from the agent.
+    /// Creates a request that does not come from the agent. The thread says which session the user opened and whether
+    /// a subagent acts; it must not be locked by the caller ([`ThreadHandle::read`]), nor any thread above it.
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -53,9 +54,13 @@ impl PermissionRequest {
         let mut call = known.unwrap_or_else(|| ThreadToolCall::new(&tool_call.tool_call_id));
         call.apply(&tool_call.clone().into());
         let session_id = session_id.into();
+        let (root_session_id, subagent) = match thread.subagent_origin() {
+            Some(origin) => (origin.root_session_id, Some(origin.name)),
+            None => (session_id.clone(), None),
+        };
         Self {
-            root_session_id: session_id.clone(),
-            subagent: None,
+            root_session_id,
+            subagent,
             session_id,
             title: call.title.clone(),
             description: None,

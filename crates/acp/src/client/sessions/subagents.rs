@@ -56,7 +56,7 @@ impl ClientSessions {
             let Some(thread) = above.thread.read(announced) else {
                 return;
             };
-            thread.set_parent(&above.thread, child);
+            thread.set_parent(&above.thread, parent, child);
             ClientSessionEntry {
                 thread,
                 is_replaying: above.is_replaying,
