@@ -47,7 +47,7 @@ impl FinishedTurn {
 impl Drop for FinishedTurn {
     fn drop(&mut self) {
         if let (Some(waiting), Some(end)) = (self.sender.take(), self.result.take()) {
-            // NoopClient waits any more: the future was dropped.
+            // Fails if the future was dropped.
             let _ = waiting.send(end);
         }
     }

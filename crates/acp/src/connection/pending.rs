@@ -92,7 +92,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// NoopClient waits for the answer to this request any more; what is to be done with it is still done.
+    /// Marks a request as abandoned: nobody waits for its response, but its handler still runs.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {

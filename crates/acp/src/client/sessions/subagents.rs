@@ -63,7 +63,7 @@ impl ClientSessions {
                 ..ClientSessionEntry::default()
             }
         };
-        // NoopClient had opened it. It has the thread from here on that its parent's shows; what it has asked already waits on.
+        // No client had opened it. It now gets the thread that its parent shows; its pending requests stay pending.
         let before = {
             let mut sessions = self.lock();
             sessions.unopened.remove(child);
