@@ -249,7 +249,7 @@ impl ChatBench<'_> {
         screen.until("the task", |screen| screen.row(37).contains(task))?;
         screen.key(b"\r")?;
         screen.until("that it works", |screen| {
-            screen.row(35).contains("Esc cancels")
+            screen.row(35).contains("Esc: cancel")
         })?;
         Ok(())
     }

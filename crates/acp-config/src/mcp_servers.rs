@@ -181,17 +181,20 @@ mod tests {
     #[test]
     fn what_makes_no_server_is_said() {
         for (text, said) in [
-            ("name = 'a'", "needs either"),
+            ("name = 'a'", "requires either"),
             (
                 "name = 'a'\ncommand = 'b'\nurl = 'http://c'",
-                "needs either",
+                "requires either",
             ),
-            ("name = ''\ncommand = 'b'", "has no name"),
+            ("name = ''\ncommand = 'b'", "is missing its name"),
             (
                 "name = 'a'\ncommand = 'b'\nheaders = { A = 'b' }",
-                "no `headers`",
+                "cannot be combined with `transport` or `headers`",
             ),
-            ("name = 'a'\nurl = 'http://c'\nargs = ['b']", "no `args`"),
+            (
+                "name = 'a'\nurl = 'http://c'\nargs = ['b']",
+                "cannot be combined with `args`",
+            ),
             (
                 "name = 'a'\nurl = 'http://c'\ntransport = 'smoke'",
                 "unknown variant",

@@ -203,7 +203,7 @@ pub enum ParseLineError {
 #[non_exhaustive]
 pub enum SpawnError {
     /// The program is in no directory of `PATH`.
-    #[error("command not found: `{program}`; is it installed and in PATH?")]
+    #[error("command not found: `{program}`; check that it is installed and in PATH")]
     NotInPath {
         /// The program's name.
         program: String,

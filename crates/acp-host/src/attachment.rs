@@ -302,14 +302,14 @@ mod tests {
     fn media_goes_only_where_it_is_taken() {
         let (_directory, picture) = read("a.png", b"\x89PNG");
         let error = picture.content(&PromptCapabilities::new()).unwrap_err();
-        assert!(error.to_string().ends_with("does not take images"));
+        assert!(error.to_string().ends_with("does not accept images"));
         let taken = json(&picture, &PromptCapabilities::new().image(true));
         assert_eq!(taken["data"], "iVBORw==");
 
         let (_directory, sound) = read("a.wav", b"RIFF");
         let images = PromptCapabilities::new().image(true);
         let error = sound.content(&images).unwrap_err();
-        assert!(error.to_string().ends_with("does not take sound"));
+        assert!(error.to_string().ends_with("does not accept audio"));
         let taken = json(&sound, &PromptCapabilities::new().audio(true));
         assert_eq!(taken["type"], "audio");
     }
@@ -337,6 +337,6 @@ mod tests {
         let huge = std::fs::File::create(&file).unwrap();
         huge.set_len(MEDIA + 1).unwrap();
         let error = Attachment::read(&file, EMBEDDED).unwrap_err();
-        assert!(error.to_string().contains("larger than 32 MiB"));
+        assert!(error.to_string().contains("file too large (limit: 32 MiB)"));
     }
 }

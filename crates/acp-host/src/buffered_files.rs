@@ -34,7 +34,7 @@ struct SeenText {
 
 impl fmt::Debug for BufferedFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Laid").finish_non_exhaustive()
+        f.debug_struct("BufferedFiles").finish_non_exhaustive()
     }
 }
 

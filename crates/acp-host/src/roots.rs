@@ -344,7 +344,7 @@ pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     } else if metadata.is_dir() {
         Some("a directory")
     } else {
-        Some("not a regular file")
+        Some("a pipe, socket or device")
     }
 }
 

@@ -135,13 +135,13 @@ mod tests {
         let shown = clean_value(&long);
         assert!(shown.starts_with(&"a".repeat(200)), "{shown}");
         assert!(
-            shown.contains(" [… 901 characters left out …] zzz"),
+            shown.contains(" [… 901 characters omitted …] zzz"),
             "{shown}"
         );
         assert!(shown.chars().count() < 340, "{shown}");
         let whole = "é".repeat(VALUE);
         assert_eq!(clean_value(&whole), whole);
-        assert_eq!(cut_middle("abc", 0), " [… 3 characters left out …] ");
+        assert_eq!(cut_middle("abc", 0), " [… 3 characters omitted …] ");
     }
 
     #[test]

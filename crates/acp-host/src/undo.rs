@@ -605,7 +605,7 @@ mod tests {
         std::fs::write(root.join(".git/hooks/pre-commit"), "evil").unwrap();
         std::fs::write(root.join(".envrc"), "evil").unwrap();
         let told = watch.finish().unwrap();
-        assert!(told.contains("acp undid 3 changes"), "{told}");
+        assert!(told.contains("acp reverted 3 changes"), "{told}");
         assert!(told.contains("there are too many"), "{told}");
         let config = std::fs::read_to_string(root.join(".git/config")).unwrap();
         assert_eq!(config, "as it was");
@@ -625,8 +625,8 @@ mod tests {
         let watch = guard.watch();
         large.set_len(FILE + 2).unwrap();
         let told = watch.finish().unwrap();
-        assert!(told.contains("acp could not undo a change"), "{told}");
-        assert!(told.contains("too large to have been recorded"), "{told}");
+        assert!(told.contains("acp could not revert a change"), "{told}");
+        assert!(told.contains("too large to back up"), "{told}");
         assert!(root.join(".bashrc").exists());
     }
 }

@@ -399,7 +399,11 @@ mod tests {
         assert_eq!(taken.len(), FEW);
         let refused = sent.lock().unwrap().clone();
         assert_eq!(refused.len(), 100 - FEW);
-        assert!(refused[0].contains("too many requests"), "{}", refused[0]);
+        assert!(
+            refused[0].contains("too many concurrent requests"),
+            "{}",
+            refused[0]
+        );
         // A response frees a permit once it is written and the handler has finished.
         drop(taken);
         let answer = json!({"jsonrpc": "2.0", "id": 0, "result": {}});

@@ -49,13 +49,13 @@ pub enum ProxyError {
         reason: String,
     },
     /// The client closed the connection while the agent was still using it.
-    #[error("the client has closed the connection")]
+    #[error("the client closed the connection")]
     Closed,
     /// The client took too long to end after the agent had.
     #[error("the client did not close the connection within {} s", LAST_WORDS.as_secs())]
     TimedOut,
     /// Reading from the agent or writing to it failed.
-    #[error("the connection to the agent failed: {0}")]
+    #[error("connection to the agent failed: {0}")]
     Agent(io::Error),
 }
 

@@ -86,7 +86,7 @@ mod tests {
         use std::os::unix::ffi::OsStrExt;
         let path = Path::new(std::ffi::OsStr::from_bytes(b"/bin/\xff"));
         let error = ProxyCommand::new(path, ["proxy"]).unwrap_err();
-        assert!(error.to_string().contains("not Unicode"), "{error}");
+        assert!(error.to_string().contains("not valid Unicode"), "{error}");
     }
 
     #[test]

@@ -347,7 +347,7 @@ fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Res
         let misfit = error.inner().to_string();
         let end = misfit.char_indices().nth(LONGEST_MISFIT);
         let misfit = end.map_or(&*misfit, |(end, _)| &misfit[..end]);
-        format!("`{tool}` cannot take these arguments: {place}{misfit}")
+        format!("invalid arguments for `{tool}`: {place}{misfit}")
     })
 }
 
@@ -420,7 +420,7 @@ mod tests {
                 panic!("{arguments}")
             };
             let error = read_arguments::<Arguments>("tool", object).unwrap_err();
-            let expected = format!("`tool` cannot take these arguments: {told}");
+            let expected = format!("invalid arguments for `tool`: {told}");
             assert_eq!(error, expected, "{arguments}");
         }
     }

@@ -77,7 +77,7 @@ async fn check() {
     assert_eq!(answer, (well, "42".to_owned()));
     let answer = call(json!({"left": i64::MAX, "right": 2})).await;
     assert_eq!(answer, (ill, "that is too much".to_owned()));
-    let told = "`add`: \
+    let told = "invalid arguments for `add`: \
                 `right`: invalid type: string \"two\", expected i64";
     let answer = call(json!({"left": 40, "right": "two"})).await;
     assert_eq!(answer, (ill, told.to_owned()));

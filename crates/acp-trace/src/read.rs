@@ -239,7 +239,7 @@ mod tests {
             let error = reader.next().unwrap().unwrap_err();
             assert!(error.is_line_error());
             assert!(
-                error.to_string().starts_with(&format!("line {line} ")),
+                error.to_string().starts_with(&format!("line {line}: ")),
                 "{error}"
             );
         }

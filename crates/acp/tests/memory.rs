@@ -305,7 +305,7 @@ async fn requests_take_what_they_may() {
             if let Some(error) = answer["error"]["message"].as_str() {
                 assert!(
                     error.contains("concurrent requests exceed the limit of")
-                        || error.contains("prompts wait"),
+                        || error.contains("too many queued prompts"),
                     "{error}"
                 );
                 refused += 1;

@@ -235,13 +235,13 @@ mod tests {
         };
         let messages: Vec<ModelMessage> = (0..20).map(message).collect();
         let whole = transcript(&messages, 1_000_000);
-        assert!(whole.len() > 100_000 && !whole.contains("left out"));
+        assert!(whole.len() > 100_000 && !whole.contains("omitted"));
         let shorter = transcript(&messages, 90_000);
         assert!(shorter.len() <= 90_000);
         assert!((0..20).all(|n| shorter.contains(&format!("{n}: "))));
         let short = transcript(&messages, 10_000);
         assert!(short.len() <= 10_100, "{}", short.len());
-        for there in ["\n0: ", "parts left out", "\n19: "] {
+        for there in ["\n0: ", "messages omitted", "\n19: "] {
             assert!(short.contains(there), "{there}");
         }
         assert!(!short.contains("\n5: "));

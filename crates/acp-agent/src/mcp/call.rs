@@ -19,9 +19,10 @@ use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::subject::AlwaysSubject;
 use crate::text::one_line;
+use crate::tools::schema::parameter_schema;
 use crate::tools::tool::{CallDescription, ToolExecution, ToolFuture, ToolInvocation, ToolOutput};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// The names of the agent's own tools for resources. They are there if a server has resources.
 pub(super) const LIST: &str = "list_resources";
@@ -52,12 +53,12 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
         ToolSpec {
             name: LIST.into(),
             description: "List the resources of the MCP servers: documents and data to read with `read_resource`.".into(),
-            parameters: schemars::schema_for!(ListArguments).to_value(),
+            parameters: parameter_schema::<ListArguments>(),
         },
         ToolSpec {
             name: READ.into(),
             description: "Read a resource of an MCP server, as listed by `list_resources` or referenced by a link.".into(),
-            parameters: schemars::schema_for!(ReadArguments).to_value(),
+            parameters: parameter_schema::<ReadArguments>(),
         },
     ]
 }
@@ -181,7 +182,7 @@ impl ServerCall {
         &self,
         execution: &ToolExecution<'_>,
         permit: &Permit,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let given = match &self.call {
             McpCall::Tool {
                 at,
@@ -216,7 +217,7 @@ impl ServerCall {
         at: &ConnectedMcpServer,
         tool: &str,
         arguments: Option<JsonObject>,
-    ) -> Result<McpResult, ToolError> {
+    ) -> Result<McpResult, ToolFailure> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -232,7 +233,7 @@ impl ServerCall {
         permit: &Permit,
         at: &ConnectedMcpServer,
         uri: &str,
-    ) -> Result<McpResult, ToolError> {
+    ) -> Result<McpResult, ToolFailure> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
         match self.send_request(execution, permit, at, request).await? {
@@ -247,7 +248,7 @@ impl ServerCall {
         _: &Permit,
         at: &ConnectedMcpServer,
         request: ClientRequest,
-    ) -> Result<ServerResult, ToolError> {
+    ) -> Result<ServerResult, ToolFailure> {
         at.server
             .ask(
                 &at.ready,
@@ -264,7 +265,7 @@ impl ServerCall {
         &self,
         execution: &ToolExecution<'_>,
         servers: &[ConnectedMcpServer],
-    ) -> Result<McpResult, ToolError> {
+    ) -> Result<McpResult, ToolFailure> {
         let mut lines = Vec::new();
         for ConnectedMcpServer { server, ready } in servers {
             let peer = &ready.peer;
@@ -316,8 +317,8 @@ fn resource_line(uri: &str, what: &str) -> String {
     format!("- `{}`: {}", one_line(uri), one_line(what))
 }
 
-fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolError {
-    ToolError::failed(format!(
+fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
+    ToolFailure::failed(format!(
         "The MCP server `{}` requires a feature that this agent does not support.",
         at.server.name
     ))

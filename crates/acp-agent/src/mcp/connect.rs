@@ -130,7 +130,8 @@ fn start_process(
     if Path::new(cwd).is_dir() {
         command = command.cwd(cwd);
     }
-    let started = AgentProcess::spawn(&command).map_err(|e| format!("{e}."))?;
+    let started =
+        AgentProcess::spawn(&command).map_err(|e| format!("Cannot start its process: {e}."))?;
     let stdio = started.take_stdio();
     process.0 = Some(started);
     let (stdin, stdout) = stdio.ok_or("Cannot open its stdin and stdout.")?;

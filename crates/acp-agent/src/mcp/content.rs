@@ -290,9 +290,9 @@ mod tests {
             Theirs::text(long),
         ]));
         assert!(given.text.len() < FOR_MODEL + 100, "{}", given.text.len());
-        assert!(given.text.ends_with("[cut here: the result is longer]"));
+        assert!(given.text.ends_with("[truncated]"));
         assert!(shown(&given).len() < SHOWN + 1000);
-        assert!(shown(&given).contains("cut here"));
+        assert!(shown(&given).contains("[truncated]"));
         let picture = "A".repeat(SHOWN_MEDIA + 4);
         let given = of_tool(&CallToolResult::success(vec![Theirs::image(
             picture,
@@ -308,7 +308,7 @@ mod tests {
         for block in [Theirs::text("x"), Theirs::text(""), link()] {
             let given = of_tool(&CallToolResult::success(vec![block; 10_000]));
             assert_eq!(given.content.len(), BLOCKS + 1);
-            assert!(shown(&given).contains("there is more than is shown"));
+            assert!(shown(&given).contains("[more content omitted]"));
             assert!(given.text.len() < FOR_MODEL + 100, "{}", given.text.len());
         }
         let long = Resource::new("db://b", "b").with_description("d".repeat(SHOWN));

@@ -166,7 +166,7 @@ impl McpServerTask {
         Ok((running, ready.map_err(ConnectFailure::passing)?))
     }
 
-    /// A connection exited by itself: why, for the calls that waited for it, too.
+    /// A connection has ended by itself: why, for the calls that waited for it, too.
     async fn wait_ended(
         &self,
         shared: &McpConnectionState,

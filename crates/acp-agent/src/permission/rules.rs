@@ -14,7 +14,7 @@ use super::context::PermissionContext;
 use super::permit::Permit;
 use crate::mode::Mode;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
 ///
@@ -139,7 +139,7 @@ impl RuleFiles {
         &self,
         workspace: &Workspace,
         deed: Option<ToolAction>,
-    ) -> Result<CallDecision, ToolError> {
+    ) -> Result<CallDecision, ToolFailure> {
         let Some(deed) = deed else {
             return Ok(CallDecision::Allow(Permit::new(None)));
         };
@@ -149,7 +149,7 @@ impl RuleFiles {
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
         let judged =
-            judged.map_err(|e| ToolError::failed(format!("cannot apply the rules: {e}")))?;
+            judged.map_err(|e| ToolFailure::failed(format!("cannot apply the rules: {e}")))?;
         Ok(match judged {
             ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
             ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
@@ -235,7 +235,7 @@ pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
 }
 
 fn unreadable_message(why: &str) -> String {
-    format!("Permission denied: cannot read the permission rules: {why}")
+    format!("Permission denied: cannot read the permission rules: {why}.")
 }
 
 /// All that is said by rules.
@@ -493,7 +493,7 @@ mod tests {
                     ActionDecision::Deny(why) => why,
                     other => panic!("{mode}: {deed:?}: {other:?}"),
                 };
-                assert!(why.starts_with("Rejected by `--allow "), "{why}");
+                assert!(why.starts_with("Permission denied by `--allow"), "{why}");
             };
             let none = RuleFiles::new().user(&file).policy(Policy::None);
             for deed in looks.iter().chain(&does).chain([&ls]) {

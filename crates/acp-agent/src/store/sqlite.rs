@@ -227,7 +227,7 @@ mod tests {
         ] {
             let read = store.read(id.clone(), version, which, 0).await;
             assert!(
-                matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind, 9")),
+                matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind 9")),
                 "{which:?}: {read:?}"
             );
         }

@@ -14,12 +14,12 @@ pub(crate) mod partial;
 mod plan;
 mod read;
 mod run;
+pub(crate) mod schema;
 mod search;
 pub(crate) mod switch_mode;
 pub(crate) mod tool;
 mod write;
 
-use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::model::interface::ToolSpec;
@@ -30,6 +30,7 @@ use list::ListTool;
 use plan::PlanTool;
 use read::ReadTool;
 use run::RunTool;
+use schema::parameter_schema;
 use search::SearchTool;
 use switch_mode::SwitchModeTool;
 use tool::{DraftSpec, Tool, ToolInvocation, read_arguments};
@@ -69,10 +70,6 @@ const fn tool_entry<T: Tool>() -> ToolEntry {
             Ok(Box::new(call))
         },
     }
-}
-
-fn parameter_schema<T: JsonSchema>() -> Value {
-    schemars::schema_for!(T).to_value()
 }
 
 /// The tool of this name.
@@ -116,9 +113,9 @@ mod tests {
     #[test]
     fn wrong_calls_are_explained() {
         let error = super::read("frob", &json!({})).unwrap_err();
-        assert!(error.contains("There is no tool `frob`"), "{error}");
+        assert!(error.contains("Unknown tool `frob`"), "{error}");
         let error = super::read("read", &json!({"path": 3})).unwrap_err();
-        assert!(error.contains("`read` cannot take"), "{error}");
+        assert!(error.contains("Invalid arguments for `read`"), "{error}");
         assert!(super::read("list", &Value::Null).is_ok());
     }
 

@@ -145,8 +145,8 @@ mod tests {
     fn the_line_that_differs_is_named_and_shown() {
         let file = "mod a;\n\nfn one() {\n\tlet a = 1;\n\tlet b = 2;\n}\n\nfn one() {\n}\n";
         let said = explain_not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
-        assert!(said.contains("begins on line 3"), "{said}");
-        assert!(said.contains("others: 3, 8"), "{said}");
+        assert!(said.contains("starts on line 3"), "{said}");
+        assert!(said.contains("also occurs on lines 3, 8"), "{said}");
         assert!(said.contains("line 4 differs only in whitespace"), "{said}");
         assert!(
             said.contains("|\\tlet a = 1;|") && said.contains("|    let a = 1;|"),
@@ -166,8 +166,8 @@ mod tests {
             "one\nlet number = compute(1);\n",
             "let numbers = compute(1);",
         );
-        assert!(said.contains("Most like that is line 2"), "{said}");
+        assert!(said.contains("first line is line 2"), "{said}");
         assert!(explain_not_found("x\ny\n", "zzz").contains("2 lines"));
-        assert!(explain_not_found("x", " \n").contains("only white space"));
+        assert!(explain_not_found("x", " \n").contains("only whitespace"));
     }
 }

@@ -363,7 +363,7 @@ mod tests {
                     .access
                     .starts_with("through the proxy http://127.0.0.1:")
             );
-            assert!(inside.why.contains("looked up by the proxy"), "{inside:?}");
+            assert!(inside.why.contains("resolved by the proxy"), "{inside:?}");
             assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
         }
         assert!(heard[0].starts_with("GET http://does-not-exist.invalid/x HTTP/1.1\r\n"));

@@ -138,7 +138,10 @@ async fn a_call_that_breaks_off_has_failed() {
         let call = f.call();
         assert_eq!(call.title, "Write `no.txt`", "{format}");
         assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
-        assert!(texts(&call).contains("Nothing was done"), "{call:?}");
+        assert!(
+            texts(&call).contains("Not run: the turn failed first."),
+            "{call:?}"
+        );
         assert_eq!(f.statuses(&call.id), ["pending", "failed"], "{format}");
         assert_eq!(f.says("And now?").await, "Fine.");
         assert!(!f.there("no.txt"));

@@ -44,7 +44,7 @@ async fn the_agent_says_who_it_is_and_what_can_be_typed() {
         "{help}"
     );
     assert!(f.calls().is_empty());
-    assert!(f.says("/frob").await.contains("no command `/frob`"));
+    assert!(f.says("/frob").await.contains("Unknown command `/frob`"));
     assert!(f.says("/read").await.contains("PATH[:LINE[-LINE]]"));
 }
 
@@ -98,7 +98,11 @@ async fn read_shows_a_file_or_some_lines() {
             f.says(format!("/read {}:3", f.path("a.txt"))).await,
             "```\nthree\n```"
         );
-        assert!(f.says("/read no.txt").await.contains("no file `no.txt`"));
+        assert!(
+            f.says("/read no.txt")
+                .await
+                .contains("File not found: `no.txt`")
+        );
         let call = f.call();
         assert_eq!(f.statuses(&call.id), ["pending", "in_progress", "failed"]);
         assert_eq!(count(&f.seen.reads), if offers.read { 4 } else { 0 });
@@ -147,7 +151,7 @@ async fn search_finds_lines_and_leaves_out_what_is_ignored() {
     assert!(
         f.says("/search (")
             .await
-            .contains("not a regular expression")
+            .contains("Invalid regular expression `(`")
     );
     assert_eq!(f.call().status, ToolCallStatus::Failed);
 }
@@ -243,13 +247,13 @@ async fn edit_replaces_exactly_one_text() {
 
         // What cannot be done is said without a question.
         for (edit, why) in [
-            ("/edit a.txt\nfour\n===\n4", "nor is its first line"),
+            ("/edit a.txt\nfour\n===\n4", "neither was its first line"),
             (
                 "/edit a.txt\n two\n===\n4",
                 "line 4 differs only in whitespace",
             ),
             ("/edit a.txt\no\n===\n4", "2 times, starting on lines 1, 4"),
-            ("/edit no.txt\no\n===\n4", "no file `no.txt`"),
+            ("/edit no.txt\no\n===\n4", "File not found: `no.txt`"),
         ] {
             let said = f.says(edit).await;
             assert!(said.contains(why), "{said}");
@@ -267,7 +271,7 @@ async fn run_shows_a_terminal_where_the_client_has_them() {
     let f = AgentFixture::offline(ALL).await;
     f.answers([ALLOW]);
     let said = f.says("/run pwd; echo \"$((40 + 2))\"").await;
-    assert!(said.contains("exit code 0"), "{said}");
+    assert!(said.contains("exited with code 0"), "{said}");
     let call = f.call();
     assert_eq!(f.statuses(&call.id), DONE);
     assert_eq!(call.kind, ToolKind::Execute);
@@ -309,11 +313,11 @@ async fn a_command_that_fails_is_a_call_that_fails() {
         let f = AgentFixture::offline(offers).await;
         f.answers([ALLOW]);
         let said = f.says("/run echo no; exit 3").await;
-        assert!(said.contains("exit code 3"), "{said}");
+        assert!(said.contains("exited with code 3"), "{said}");
         let call = f.call();
         assert_eq!(f.statuses(&call.id), ["pending", "in_progress", "failed"]);
         assert_eq!(call.raw_output.as_ref().unwrap()["exitCode"], 3);
-        assert!(texts(&call).contains("exit code 3"));
+        assert!(texts(&call).contains("Exit code 3"));
         assert_eq!(terminal(&call).is_some(), offers.terminal);
     }
 }
@@ -348,9 +352,9 @@ async fn test_finds_and_runs_the_projects_tests() {
         assert_eq!(titles, ["List `.`", "Read `Makefile`", "Run `make test`"]);
         // make has an exit code of its own.
         let shown = if code == 0 {
-            "exit code 0"
+            "exited with code 0"
         } else {
-            "exit code 2"
+            "exited with code 2"
         };
         assert!(
             said.contains("`make test`") && said.contains(shown),
@@ -378,7 +382,7 @@ async fn test_finds_and_runs_the_projects_tests() {
 async fn test_says_when_there_is_nothing_or_it_may_not() {
     let f = AgentFixture::offline(ALL).await;
     let said = f.says("/test").await;
-    assert!(said.contains("no test command"), "{said}");
+    assert!(said.contains("No test command found"), "{said}");
     assert_eq!(f.plans().last().unwrap()[..], ["completed"]);
     f.put("Cargo.toml", "");
     f.answers([REJECT]);

@@ -162,8 +162,8 @@ async fn the_users_own_commands_are_files() {
         thoughts.collect::<Vec<_>>().concat()
     });
     for why in [
-        "help.md: `/help` is the agent's own",
-        "bad name.md: a command's name is made of",
+        "help.md: `/help` is a built-in command",
+        "bad name.md: command names consist of",
         "empty.md: the prompt is missing",
         "huge.md: file larger than",
     ] {

@@ -172,7 +172,7 @@ async fn long_results_are_cut_before_anything_is_summarised() {
     assert!(format!("{first:?}").len() > 20_000);
     let told = f.session.thread().read(compactions);
     assert!(
-        texts(&told[0].summary).contains("results of tools were cut"),
+        texts(&told[0].summary).contains("tool results were truncated"),
         "{told:?}"
     );
 
@@ -198,7 +198,7 @@ async fn a_turn_that_fills_the_window_by_itself_goes_on() {
         let all = heard.all();
         let asked = to_summarise(&all[2]);
         for part in [
-            "still being worked on",
+            "still in progress",
             "read it twice",
             "calls read",
             "RESULT (done):\ntext\n",
@@ -224,7 +224,7 @@ async fn the_person_asks_for_it_and_says_what_to_keep() {
         let said = f.says("/compact the names").await;
         assert!(said.starts_with("The conversation was compacted"), "{said}");
         let asked = to_summarise(&heard.last());
-        assert!(asked.contains("wants this kept: the names\n"), "{asked}");
+        assert!(asked.contains("keep above all: the names\n"), "{asked}");
         assert_eq!(f.says("next").await, "two");
         let asked = heard.last();
         assert!(asked.is_well_formed());
@@ -250,7 +250,7 @@ async fn one_that_fails_leaves_all_as_it_was() {
     };
     for (steps, why) in [
         (r#"{"error": "the model is busy"}"#, "the model is busy"),
-        ("", "gave no summary"),
+        ("", "returned no summary"),
         (r#"{"say": "I can't"}, {"stop": "refusal"}"#, "refused"),
     ] {
         let heard = HeardRequests::default();
@@ -266,7 +266,7 @@ async fn one_that_fails_leaves_all_as_it_was() {
         // Asked for, it is an error.
         let error = f.prompt("/compact").await.unwrap_err().to_string();
         assert!(
-            error.contains(why) && error.contains("is as it was"),
+            error.contains(why) && error.contains("the conversation is unchanged"),
             "{error}"
         );
         assert_eq!(f.says("fourth").await, "four");
@@ -290,14 +290,17 @@ async fn what_neither_fits_nor_can_be_summarised_ends_the_turn() {
     let f = AgentFixture::new(heard.agent(&script), NONE).await;
     f.says("x".repeat(10_000)).await;
     let error = f.prompt("y".repeat(10_000)).await.unwrap_err().to_string();
-    for part in ["longer than the model's window", "no words left"] {
+    for part in ["exceeds the model's context window", "no words left"] {
         assert!(error.contains(part), "{error}");
     }
     // A prompt that is too long by itself: there is nothing to leave out.
     let heard = HeardRequests::default();
     let f = AgentFixture::new(heard.agent(&script), NONE).await;
     let error = f.prompt("y".repeat(30_000)).await.unwrap_err().to_string();
-    assert!(error.contains("do not fit"), "{error}");
+    assert!(
+        error.contains("exceed the script's context window"),
+        "{error}"
+    );
     assert_eq!(heard.all().len(), 1);
 }
 
@@ -347,7 +350,11 @@ async fn one_in_the_middle_of_which_the_agent_ended_is_shown_as_failed() {
         let told = again.thread().read(compactions);
         assert_eq!(told[0].status, CompactionStatus::Failed);
         assert!(
-            told[0].error.as_ref().unwrap().contains("was ended"),
+            told[0]
+                .error
+                .as_ref()
+                .unwrap()
+                .contains("The agent exited before this finished"),
             "{told:?}"
         );
         again.prompt("third").await.unwrap();

@@ -51,7 +51,7 @@ async fn the_model_is_told_where_it_is_and_what_the_project_wants() {
             "Answer in rhymes.",
             "Use tabs.",
             "Use spaces here.",
-            "those further down count",
+            "later ones take precedence",
             "`ask`: ",
         ];
         assert!(in_order(&told, &parts), "{told}");
@@ -85,7 +85,7 @@ async fn instructions_are_limited() {
     f.says("go").await;
     let told = heard.last().instructions;
     assert!(told.contains("Begin. éé") && !told.contains("The end."));
-    assert!(told.contains("its rest is left out"));
+    assert!(told.contains("The rest of this file is omitted"));
     assert!(told.len() < 40_000, "{}", told.len());
 }
 
@@ -106,7 +106,7 @@ async fn a_symlink_does_not_lead_out_of_the_project_but_the_users_own_may_be_one
     f.says("go").await;
     let told = heard.last().instructions;
     assert!(
-        in_order(&told, &["Answer in rhymes.", "cannot be read"]),
+        in_order(&told, &["Answer in rhymes.", "Cannot read this file"]),
         "{told}"
     );
     assert!(!told.contains("the secret"), "{told}");
@@ -194,7 +194,7 @@ async fn what_comes_with_a_prompt_is_text_or_a_picture() {
         &["`It` (<https://example.org/x>)"],
         &["attached the file `main.rs`", "```\nfn main() {}\n```"],
         &["<untitled:1>", "yyy", "first 65536 of its 100000 bytes."],
-        &["`b.bin`", "application/pdf", "cannot be shown"],
+        &["`b.bin`", "application/pdf", "cannot be included here"],
         &["`long.rs`", "of its 100000 bytes", "read it with a tool"],
     ];
     for (text, parts) in texts.iter().zip(expected) {

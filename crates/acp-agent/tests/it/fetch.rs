@@ -156,7 +156,9 @@ async fn a_page_becomes_text_once_the_person_allows_its_place() {
         );
         let why = texts(&asked.tool_call);
         assert!(
-            why.contains("in this machine or its network: 127.0.0.1"),
+            why.contains(
+                "on this machine or its local network, not on the public internet: 127.0.0.1"
+            ),
             "{why}"
         );
         let always = asked
@@ -185,7 +187,10 @@ async fn what_is_not_allowed_is_not_even_asked_for() {
         format!("http://0.0.0.0:{port}/"),
     ] {
         let (f, calls) = fetch("code", &[json!({ "url": url })], [REJECT]).await;
-        assert!(failed(&calls[0]).contains("ejected"), "{url}");
+        assert!(
+            failed(&calls[0]).contains("Permission denied by the user"),
+            "{url}"
+        );
         assert_eq!(f.asked().len(), 1, "{url}");
     }
     assert_eq!(server.asked(), Vec::<String>::new());
@@ -199,7 +204,14 @@ async fn a_public_host_is_asked_about_too() {
             json!({"url": "http://1.1.1.1/"}),
         ];
         let (f, calls) = fetch(mode, &fetches, [common::REJECT_ALWAYS]).await;
-        assert!(calls.iter().all(|call| failed(call).contains("ejected")));
+        for (call, why) in calls.iter().zip([
+            "Permission denied by the user for the rest of this session",
+            "Rejected: the user chose to always reject this",
+        ]) {
+            let said = failed(call);
+            assert!(said.contains(why), "{said}");
+        }
+        assert_eq!(calls.len(), 2);
         assert_eq!(f.asked().len(), 1);
         assert!(
             f.asked()[0].options[1]
@@ -250,7 +262,7 @@ async fn where_it_is_sent_on_to_is_asked_about_before_anyone_goes_there() {
         assert_eq!(asked.tool_call.title, format!("Fetch `{}`", inner.url("/")));
         let why = texts(&asked.tool_call);
         assert!(
-            why.contains(&format!("sends on to `{}`", inner.url("/"))),
+            why.contains(&format!("redirects to `{}`", inner.url("/"))),
             "{why}"
         );
         assert_eq!(!inner.asked().is_empty(), arrives);
@@ -316,11 +328,11 @@ async fn a_long_text_is_given_in_parts() {
         json!({"url": url, "from": 1_000_000}),
     ];
     let (_, calls) = fetch("code", &fetches, [ALLOW_ALWAYS]).await;
-    assert!(texts(&calls[0]).contains("line 0\n") && texts(&calls[0]).contains("There is more"));
+    assert!(texts(&calls[0]).contains("line 0\n") && texts(&calls[0]).contains("Truncated."));
     let both =
         [&calls[0], &calls[1]].map(|call| call.raw_output.as_ref().unwrap()["truncated"].clone());
     assert_eq!(both, [json!(true), json!(true)]);
-    assert!(failed(&calls[2]).contains("is not within it"));
+    assert!(failed(&calls[2]).contains("`from` is out of range"));
 }
 
 #[tokio::test]
@@ -328,7 +340,7 @@ async fn a_slow_server_is_given_up_and_a_cancel_does_not_wait_for_it() {
     let server = PageServer::start("127.0.0.1", [("/", None)].into()).await;
     let slow = json!({"url": server.url("/"), "timeout": 1});
     let (_, calls) = fetch("code", &[slow], [ALLOW]).await;
-    assert!(failed(&calls[0]).contains("longer than 1 s"));
+    assert!(failed(&calls[0]).contains("timed out after 1 s"));
 
     let f = AgentFixture::new(
         agent(&[json!({"url": server.url("/"), "timeout": 120})]),
@@ -350,10 +362,12 @@ async fn what_is_no_url_to_fetch_is_refused_without_a_question() {
     ];
     let fetches = urls.map(|url| json!({ "url": url }));
     let (f, calls) = fetch("code", &fetches, []).await;
-    for (call, why) in calls
-        .iter()
-        .zip(["no URL", "only http", "only http", "a password in it"])
-    {
+    for (call, why) in calls.iter().zip([
+        "Invalid URL",
+        "only http",
+        "only http",
+        "with a user name or password",
+    ]) {
         let said = failed(call);
         assert!(said.contains(why), "{said}");
     }

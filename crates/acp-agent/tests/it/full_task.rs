@@ -227,7 +227,7 @@ fn the_person_sees(thread: &Thread, way: TaskSetting, project: &Path) {
         if way == TaskSetting::Own {
             let shown = texts(call);
             assert!(shown.contains(&printed), "{shown}");
-            assert_eq!(shown.contains("exit code 3"), code == 3, "{shown}");
+            assert_eq!(shown.contains("Exit code 3"), code == 3, "{shown}");
             continue;
         }
         let id = terminal(call).expect("a terminal is shown");

@@ -292,7 +292,7 @@ async fn a_file_that_others_can_read_is_refused() {
     let said = must_log_in(home.opens(&agent).await);
     let todo = format!("chmod 600 {}", file.display());
     assert!(
-        said.contains("can be read by others") && said.contains(&todo),
+        said.contains("other users can read it") && said.contains(&todo),
         "{said}"
     );
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -313,7 +313,7 @@ fn refused_files() -> [(KeyFileDamage, &'static str); 2] {
                 let opened = std::fs::Permissions::from_mode(0o644);
                 std::fs::set_permissions(file, opened).unwrap();
             },
-            "can be read by others",
+            "other users can read it",
         ),
         (|file| std::fs::write(file, "{oops").unwrap(), "line 1"),
     ]
@@ -339,7 +339,7 @@ async fn a_server_that_wants_a_key_is_not_said_to_refuse_one_that_was_not_read()
         let file = home.file.path().display().to_string();
         assert!(said.contains(expected) && said.contains(&file), "{said}");
         assert!(said.contains("HTTP 401: no key"), "{said}");
-        assert!(!said.contains("not taken"), "{said}");
+        assert!(!said.contains("key rejected"), "{said}");
     }
 }
 

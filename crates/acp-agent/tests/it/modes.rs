@@ -123,7 +123,7 @@ async fn architect_mode_left_for_code_asks_for_commands_only() {
     f.put("Makefile", "test:\n");
     f.answers([QuestionAnswer::Id("allow_always"), ALLOW]);
     let said = f.says("/test").await;
-    assert!(said.contains("exit code 0"), "{said}");
+    assert!(said.contains("exited with code 0"), "{said}");
     assert_eq!((f.mode().as_str(), f.asked().len()), ("code", 2));
 }
 
@@ -216,7 +216,7 @@ async fn a_model_can_switch_the_mode() {
     assert_eq!(f.text("a.txt"), "1");
     assert!(texts(&f.calls()[1]).contains("1. Do it"));
     f.says("go").await;
-    assert!(texts(&f.call()).contains("no mode `fast`"));
+    assert!(texts(&f.call()).contains("unknown mode `fast`"));
     // More is allowed in code mode than in ask mode, so that is a question.
     f.answers([QuestionAnswer::Id("reject_once")]);
     f.says("go").await;

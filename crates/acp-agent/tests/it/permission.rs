@@ -23,10 +23,10 @@ async fn a_rejection_changes_nothing_and_the_turn_goes_on() {
         ] {
             f.answers([REJECT]);
             let said = f.says(command).await;
-            assert!(said.contains("ejected"), "{said}");
+            assert!(said.contains("Permission denied by the user"), "{said}");
             let call = f.call();
             assert_eq!(f.statuses(&call.id), REJECTED, "{command}");
-            assert!(texts(&call).contains("ejected"));
+            assert!(texts(&call).contains("Permission denied by the user"));
             assert!(diff(&call).is_none());
         }
         assert_eq!(f.text("a.txt"), "old\n");
@@ -82,8 +82,8 @@ async fn always_is_remembered_for_a_command_line() {
 async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
     for offers in [ALL, NONE] {
         for (command, why) in [
-            ("/write a.txt new", "has changed since"),
-            ("/edit a.txt\nold\n===\nnew", "nor is its first line"),
+            ("/write a.txt new", "was modified since"),
+            ("/edit a.txt\nold\n===\nnew", "neither was its first line"),
         ] {
             let f = AgentFixture::offline(offers).await;
             f.put("a.txt", "old\n");
@@ -242,7 +242,7 @@ async fn where_a_client_would_run_something_else_commands_are_the_agent_s_own() 
         let f = AgentFixture::called(name, acp::Options::new(), agent(), ALL).await;
         f.answers([ALLOW]);
         let said = f.says("/run cd / && pwd").await;
-        assert!(said.contains("exit code 0"), "{said}");
+        assert!(said.contains("exited with code 0"), "{said}");
         assert_eq!(count(&f.seen.created), created);
     }
 }

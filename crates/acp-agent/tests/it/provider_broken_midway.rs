@@ -181,7 +181,10 @@ async fn a_window_that_stays_full_ends_the_turn_and_not_the_session() {
         let error = error.peer_error().unwrap().clone();
         assert_eq!(error.data.unwrap()["kind"], "context_full", "{format}");
         let said = error.message;
-        assert!(said.contains("a larger window"), "{said}");
+        assert!(
+            said.contains("continue with a model that has a larger context window"),
+            "{said}"
+        );
         assert_eq!(server.heard().len(), 6);
         assert_eq!(f.says("And now?").await, "Now there is room.");
         // Nothing of it was lost.

@@ -22,7 +22,7 @@ async fn code_mode_runs_what_the_rules_allow() {
     for offers in [ALL, NONE] {
         let (f, _home) = ruled(ECHO, offers).await;
         f.session.set_mode("code").await.unwrap();
-        assert!(f.says("/run echo one").await.contains("exit code 0"));
+        assert!(f.says("/run echo one").await.contains("exited with code 0"));
         assert!(f.asked().is_empty());
         // And no more than that.
         f.answers([REJECT]);
@@ -76,7 +76,11 @@ async fn what_must_not_be_read_is_not_named_either() {
     let looks = [
         ("list", json!({}), "open/"),
         ("list", json!({"path": "open"}), "plan.txt"),
-        ("list", json!({"path": "secret"}), "left out"),
+        (
+            "list",
+            json!({"path": "secret"}),
+            "omitted because of rules",
+        ),
         ("glob", json!({"pattern": "**/*"}), "open/plan.txt"),
         ("search", json!({"pattern": "needle"}), "open/plan.txt:1"),
         ("list", json!({"path": "plain"}), "c.txt"),
@@ -161,7 +165,7 @@ async fn code_mode_asks_for_files_that_other_programs_obey() {
         f.says("/write .git/config new").await;
         let always = &f.asked()[0].options[1].name;
         assert!(
-            always.contains("changes of `") && always.contains(".git/config"),
+            always.contains("changes to `") && always.contains(".git/config"),
             "{always}"
         );
         f.says("/write .git/config newer").await;
@@ -194,7 +198,7 @@ async fn rules_that_cannot_be_read_allow_nothing() {
     for command in ["/write a.txt new", "/read a.txt", "/search old"] {
         let said = f.says(command).await;
         assert!(
-            said.contains("cannot be read") && said.contains("permissions.toml"),
+            said.contains("cannot read the permission rules") && said.contains("permissions.toml"),
             "{said}"
         );
     }

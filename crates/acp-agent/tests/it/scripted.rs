@@ -79,10 +79,10 @@ async fn results_of_all_kinds_let_the_model_go_on() {
             .all(|call| call.status == ToolCallStatus::Failed)
     );
     for (call, why) in calls.iter().zip([
-        "no tool `frob`",
-        "cannot take",
-        "no file `no.txt`",
-        "ejected",
+        "Unknown tool `frob`",
+        "Invalid arguments for `read`",
+        "File not found: `no.txt`",
+        "Permission denied by the user",
     ]) {
         assert!(texts(call).contains(why), "{}", texts(call));
     }

@@ -264,7 +264,13 @@ fn said(message: &ModelMessage) -> String {
         }
         ModelMessage::ToolResult(result) => {
             if result.status == ToolStatus::Cancelled {
-                assert!(result.text.contains("was ended"), "{}", result.text);
+                assert!(
+                    result
+                        .text
+                        .contains("The agent exited before this finished"),
+                    "{}",
+                    result.text
+                );
             }
             format!("result {:?}", result.status)
         }

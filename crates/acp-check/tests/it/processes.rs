@@ -76,7 +76,7 @@ async fn a_process_that_stays_is_caught() {
     let stays = format!("{SERVE}\nexec sleep 600");
     let verdict = verdict("v1/transports/19", &stays).await;
     assert!(
-        matches!(&verdict, Verdict::Warn(why) if why.contains("its process has not")),
+        matches!(&verdict, Verdict::Warn(why) if why.contains("the process did not exit")),
         "{verdict}"
     );
 }
@@ -86,7 +86,7 @@ async fn a_process_that_is_left_behind_is_caught() {
     let leaves = format!("sleep 600 >/dev/null 2>&1 &\n{SERVE}");
     let verdict = verdict("v1/transports/20", &leaves).await;
     assert!(
-        matches!(&verdict, Verdict::Warn(why) if why.contains("still runs")),
+        matches!(&verdict, Verdict::Warn(why) if why.contains("a child process is still running")),
         "{verdict}"
     );
 }

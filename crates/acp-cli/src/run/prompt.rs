@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(error.code, 2);
         let message = error.message.unwrap();
         assert!(message.starts_with("--attach "), "{message}");
-        assert!(message.contains("does not take images"), "{message}");
+        assert!(message.contains("does not accept images"), "{message}");
         let agent = agent(PromptCapabilities::new().image(true));
         assert_eq!(content("look", &files, &agent).unwrap().len(), 2);
 

@@ -63,12 +63,11 @@ impl AgentTurn<'_> {
         session.agent().close();
         if noise.lines > 0 && self.run.args.format == RunFormat::Text {
             let lines = match noise.lines {
-                1 => "a line".to_owned(),
-                lines => format!("{lines} lines"),
+                1 => "a line on the agent's stdout that is not a message".to_owned(),
+                lines => format!("{lines} lines on the agent's stdout that are not messages"),
             };
-            self.renderer.note(&format!(
-                "warning: ignored {lines} on the agent's stdout that are not messages (show with --log warn)"
-            ));
+            self.renderer
+                .note(&format!("warning: ignored {lines} (show with --log warn)"));
         }
         exit
     }

@@ -15,7 +15,7 @@ const FINDINGS: usize = 10_000;
 pub(super) fn html(args: &HtmlArgs) -> CommandExit {
     let reader = match TraceReader::open(&args.file) {
         Ok(reader) => reader,
-        Err(e) => return CommandExit::usage(format!("{} {e}", args.file.display())),
+        Err(e) => return CommandExit::usage(format!("{}: {e}", args.file.display())),
     };
     let findings = collect_findings(&args.file);
     let out = args.out.clone();

@@ -18,7 +18,7 @@ const PRINT: usize = 64 * 1024;
 
 pub(super) fn lint(args: &LintArgs) -> CommandExit {
     let of_file =
-        |e: &dyn std::fmt::Display| CommandExit::usage(format!("{} {e}", args.file.display()));
+        |e: &dyn std::fmt::Display| CommandExit::usage(format!("{}: {e}", args.file.display()));
     let reader = match TraceReader::open(&args.file) {
         Ok(reader) => reader,
         Err(e) => return of_file(&e),

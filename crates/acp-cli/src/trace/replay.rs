@@ -30,7 +30,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
         .and_then(TraceReplay::load)
     {
         Ok(replay) => replay,
-        Err(e) => return CommandExit::usage(format!("{file} {e}")),
+        Err(e) => return CommandExit::usage(format!("{file}: {e}")),
     };
     let mut settings = ReplaySettings::new(args.side.into());
     settings.pace = args.pace;

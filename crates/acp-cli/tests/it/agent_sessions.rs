@@ -183,7 +183,7 @@ fn a_person_goes_on_with_a_session() {
             .shell(&format!("acp run{version} '/read notes.txt'"))
             .code(0);
         let hint = ended.line("acp run --resume sess_");
-        let (_, command) = hint.split_once("go on with: ").unwrap();
+        let (_, command) = hint.split_once("continue with: ").unwrap();
         let listed = project
             .shell(&format!("acp sessions{version}"))
             .code(0)
@@ -210,7 +210,7 @@ fn an_agent_that_can_keep_nothing_says_so_and_works() {
     let output = project.acp(&["agent"]).output().unwrap();
     CommandResult::of(output)
         .code(0)
-        .says("warning: sessions are not kept: ");
+        .says("warning: sessions will not be stored: ");
     let asked = project.acp(&["agent", "--sessions", "notes.txt"]).output();
     CommandResult::of(asked.unwrap())
         .code(2)

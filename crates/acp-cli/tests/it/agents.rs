@@ -106,7 +106,7 @@ fn the_default_agent_is_used_and_how_to_go_on_names_it() {
     );
     let ended = acp(&project, programs.path(), &["run", "/read notes.txt:1-1"]).code(0);
     assert!(started(&project, "mine").is_some());
-    let hint = ended.line("go on with: acp run --resume");
+    let hint = ended.line("continue with: acp run --resume");
     assert!(hint.ends_with("PROMPT --agent me"), "{hint}");
     acp(&project, programs.path(), &["sessions"])
         .code(0)
@@ -175,7 +175,7 @@ fn all_agents_are_listed_and_none_is_started() {
     brings(&project, "[agents.helper]\ncommand = './helper'\n");
     program(&project.file("helper"), "helper");
     acp(&project, programs.path(), &["agents"]).code(0).shows(&[
-        "Yours, in ",
+        "Your agents (",
         "  kimi ",
         "kimi acp; install it with: npm install",
         "* me ",
@@ -183,7 +183,7 @@ fn all_agents_are_listed_and_none_is_started() {
         "goose acp --quiet\n",
         "  you ",
         "not installed",
-        "Project agents (.acp/config.toml, not allowed yet)",
+        "Project agents (.acp/config.toml) (not allowed yet; see `acp agents allow`):\n",
         "  helper ",
         "Well-known:\n",
         "  acp ",
@@ -228,7 +228,9 @@ fn what_a_project_brings_is_not_run_unasked() {
     let refused = run().code(2).says("has not been allowed");
     assert!(refused.stderr.contains("acp agents allow\n"), "{refused:?}");
     // Nobody can be asked here; what would be is shown.
-    let shown = acp(&["agents", "allow"]).code(2).says("--yes allows this");
+    let shown = acp(&["agents", "allow"])
+        .code(2)
+        .says("use --yes to allow this");
     assert!(shown.stderr.contains("helper: /"), "{shown:?}");
     assert_eq!(started(&project, "helper"), None);
 
@@ -258,7 +260,7 @@ fn a_project_s_default_agent_is_not_used_before_it_is_allowed() {
     );
     acp(&["run", "/read notes.txt"])
         .code(0)
-        .says("ignoring the project's default agent: .acp/config.toml has not been allowed");
+        .says("ignoring the project's default agent: .acp/config.toml is not allowed");
     assert_eq!(started(&project, "helper"), None);
     acp(&["agents", "allow", "--yes"]).code(0);
     // Also from below, where the path would lead elsewhere.
@@ -296,9 +298,9 @@ fn a_project_takes_no_name_that_means_something_else() {
     acp(&["run", "--agent", "acp", "/help"]).code(0);
     assert_eq!(started(&project, "evil"), None);
     acp(&["agents"]).code(0).shows(&[
-        "The project's",
-        "hidden by the well-known agent of the same name",
-        "hidden by your agent of the same name",
+        "Project agents (",
+        "shadowed by the well-known agent of the same name",
+        "shadowed by your agent of the same name",
     ]);
 }
 
@@ -323,11 +325,14 @@ fn a_project_s_file_is_never_from_outside() {
 fn what_is_wrong_with_the_configuration_is_said() {
     for (text, said) in [
         ("[agents.x]\ncommnad = 'y'\n", "line 2: unknown field"),
-        ("[agents.x]\nmode = 'plan'\n", "it needs a `command`"),
-        ("[agents.x]\ncommand = './y'\n", "give its name in PATH"),
-        ("[agents.x]\ncommand = \"y 'z\"\n", "not closed"),
+        ("[agents.x]\nmode = 'plan'\n", "`command` is missing"),
+        ("[agents.x]\ncommand = './y'\n", "use a name in PATH"),
+        (
+            "[agents.x]\ncommand = \"y 'z\"\n",
+            "unclosed quote in the command",
+        ),
         ("[agents.x]\ncommand = 'y'\npass = ['A=B']\n", "`A=B`"),
-        ("[agents.acp]\ncommand = 'y'\n", "has no `command`"),
+        ("[agents.acp]\ncommand = 'y'\n", "takes no `command`"),
         (
             "[agents.x]\ncommand = 'y'\n[[agents.x.mcp_servers]]\nname = 'a'\n",
             "requires either `command` or `url`",
@@ -361,7 +366,7 @@ fn a_person_is_shown_what_a_project_would_run_and_decides() {
         "helper: /",
         "hidden",
         "with LD_PRELOAD=./a.so",
-        "gets your AWS_*",
+        "receives your AWS_*",
         "starts in mode code",
         "MCP server: web: npx -y it",
     ] {

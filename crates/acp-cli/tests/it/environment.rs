@@ -153,7 +153,10 @@ fn an_agent_that_lacks_its_key_is_told_of_how_to_get_it() {
         &["hi", "--", "sh", "-c", &wants("")],
     ] {
         let ended = run(&project, args).code(1);
-        assert!(!ended.stderr.contains("passed on"), "{ended:#?}");
+        assert!(
+            !ended.stderr.contains("not passed to the agent"),
+            "{ended:#?}"
+        );
     }
     // What to type keeps what was given, without its value.
     let args = ["--env", "KEY=hush-4", "hi", "--", "sh", "-c", &wants(told)];

@@ -61,7 +61,7 @@ fn what_is_piped_in_goes_with_the_prompt() {
         .shows(&["heard: hello"]);
     shell("printf '\\377' | acp run review -- AGENT")
         .code(2)
-        .says("stdin: not UTF-8 text");
+        .says("stdin: invalid UTF-8 at byte 0");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_pipe_that_nobody_writes_to_holds_nothing_up() {
     CommandResult::of(child.wait_with_output().unwrap())
         .code(0)
         .shows(&["heard: hello"])
-        .says("nothing came from stdin");
+        .says("no input on stdin after");
     drop(pipe);
 }
 
@@ -133,7 +133,7 @@ fn a_missing_key_is_typed_by_a_command_that_works() {
     project
         .shell("acp agent login anthropic")
         .code(2)
-        .says("the key for Anthropic is typed in a terminal");
+        .says("not a terminal: cannot read the key for Anthropic");
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn sessions_that_cannot_be_kept_are_told_of_and_nobody_else_is_blamed() {
     nowhere(&["/help"])
         .code(0)
         .says("this session is not stored: cannot write /proc/nowhere/acp");
-    let ended = nowhere(&["--session", "build", "/help"])
-        .code(2)
-        .says("cannot use --session build: sessions are not stored: /proc/nowhere/acp");
+    let ended = nowhere(&["--session", "build", "/help"]).code(2).says(
+        "cannot use --session build: sessions are not stored: cannot write /proc/nowhere/acp",
+    );
     assert!(!ended.stderr.contains("loadSession"), "{ended:?}");
 }
 
@@ -163,8 +163,8 @@ fn what_is_printed_to_go_on_with_can_be_pasted() {
             let mut args = vec![cwd.as_str(), "/help"];
             args.extend(session);
             let ended = project.run(&args).code(0);
-            let command = ended.line("go on with: ");
-            let command = command.trim_start_matches("go on with: ");
+            let command = ended.line("continue with: ");
+            let command = command.trim_start_matches("continue with: ");
             project.shell(&command.replace("PROMPT", "/help")).code(0);
         }
     }

@@ -159,5 +159,5 @@ async fn a_model_that_fails_is_said_in_one_sentence() {
         assert!(said.contains(part), "{part:?} is not said: {ended:?}");
     }
     // The session is there still.
-    ended.says("go on with: acp run --resume ");
+    ended.says("continue with: acp run --resume ");
 }

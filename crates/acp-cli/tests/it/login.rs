@@ -60,7 +60,7 @@ fn what_the_agent_does_not_offer_is_wrong_usage() {
     let project = TestProject::new();
     let agent = project.agent("");
     for (command, says) in [
-        ("login", "names no way to log in"),
+        ("login", "the agent offers no auth methods"),
         ("logout", "auth.logout"),
     ] {
         project
@@ -84,7 +84,7 @@ fn a_program_needs_a_terminal() {
         .shell(&format!("acp login -- {agent}"))
         .code(2)
         .shows(&["Password"])
-        .says("needs a terminal");
+        .says("requires a terminal");
 }
 
 #[test]
@@ -161,14 +161,14 @@ fn fill_in(terminal: &mut CommandTerminal) {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
     }
     terminal.answer("Key (4 or more characters): ", "abc\n");
-    terminal.answer("too short", "abcd\n");
+    terminal.answer("Too short", "abcd\n");
     // What is in brackets is what it is if nothing is typed.
     terminal.answer("days (optional, 1 or more) [30]: ", "\n");
     terminal.answer("2) Large - costs more", "3\n");
-    terminal.answer("none of 1 to 2", "2\n");
+    terminal.answer("is not a number from 1 to 2", "2\n");
     terminal.answer("share (optional, y/n): ", "\n");
     terminal.answer("3) bugs", "1,2,3\n");
-    terminal.answer("2 at most", "3,1\n");
+    terminal.answer("Choose at most 2", "3,1\n");
     terminal.answer("send this? [Y/n]: ", "y\n");
 }
 
@@ -232,7 +232,7 @@ fn a_web_page_is_shown_and_its_end_told() {
 fn a_login_that_hangs_is_ended_by_ctrl_c() {
     let project = TestProject::new();
     let mut terminal = login(&project, "--ways hang");
-    terminal.answer("Ctrl-C gives up", "\u{3}");
+    terminal.answer("Ctrl-C: cancel", "\u{3}");
     terminal.ends(130);
 }
 

@@ -134,7 +134,10 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
 fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     let project = TestProject::new();
     for (config, said) in [
-        ("[agent]\nmodel = 'claude'", ", line 2: claude is no model"),
+        (
+            "[agent]\nmodel = 'claude'",
+            ", line 2: invalid model claude: expected PROVIDER/NAME",
+        ),
         ("[agent]\n\nmode = 'fast'", ", line 3: unknown mode `fast`"),
         (
             "[agent]\nthought_level = 'huge'",
@@ -144,11 +147,11 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
         ("[agent]\nmodle = 'a'", ", line 2: unknown field `modle`"),
         (
             "[agent]\nbase_url = 'http://a'",
-            ", line 1: `base_url` needs a `model`",
+            ", line 1: `base_url` requires `model`",
         ),
         (
             "\n[[agent.models]]\nprovider = 'openai'\nname = 'x'\nbase_url = 'localhost'",
-            "localhost is no address",
+            "invalid URL localhost",
         ),
         (
             "[[agent.models]]\nprovider = 'acme'\nname = 'x'",
@@ -193,10 +196,10 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
         typed(&project, &format!("{} {line}", common::ACP), prompt, keys)
     };
     let line = format!("agent login openai --at {at}");
-    let screen = shell(&line, "it is not shown", "sk-typed\n").ends(0);
+    let screen = shell(&line, "(hidden)", "sk-typed\n").ends(0);
     assert!(
         screen.contains("key saved to")
-            && screen.contains("not been tried")
+            && screen.contains("it will be checked with the first prompt")
             && !screen.contains("sk-typed"),
         "{screen}"
     );
@@ -216,9 +219,9 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
 
     // With --model alone it is known whose key is meant.
     let line = "agent --model gemini/gemini-x login";
-    shell(line, "Key for Google Gemini", "another\n").ends(0);
-    shell(line, "Key for Google Gemini", "other\u{3}").ends(130);
-    shell(line, "Key for Google Gemini", "\n").ends(2);
+    shell(line, "API key for Google Gemini", "another\n").ends(0);
+    shell(line, "API key for Google Gemini", "other\u{3}").ends(130);
+    shell(line, "API key for Google Gemini", "\n").ends(2);
     let mut editor = ScriptedEditor::start(agent(&project, &[]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
     assert!(set[1].starts_with("model=gemini/"), "{set:?}");
@@ -307,12 +310,15 @@ fn without_a_terminal_no_key_is_read() {
     let project = TestProject::new();
     for (args, said) in [
         (&["login", "openai"][..], "set OPENAI_API_KEY"),
-        (&["login"], "say whose key it is"),
+        (
+            &["login"],
+            "specify a provider: anthropic, openai or gemini",
+        ),
         (
             &["login", "acme"],
             "unknown provider acme; expected anthropic, openai or gemini",
         ),
-        (&["login", "openai", "--at", "here"], "here is no address"),
+        (&["login", "openai", "--at", "here"], "invalid URL here"),
     ] {
         let ended = CommandResult::of(agent(&project, args).output().unwrap());
         ended.code(2).says(said);
@@ -393,7 +399,7 @@ fn what_is_no_model_is_wrong_usage() {
         ),
         (
             &["--model", "openai/x", "--base-url", "localhost"],
-            "no address",
+            "invalid URL localhost",
         ),
         (&["--base-url", "http://localhost"], "--model"),
         (

@@ -213,7 +213,7 @@ fn what_applies_is_listed() {
         "acp/permissions.toml",
         "Remembered answers in this project: nothing",
         "Project rules: none",
-        "Everything else: as --allow says.",
+        "Everything else: as set by --allow.",
     ]);
     assert_eq!(ended.stderr, "");
 
@@ -228,7 +228,7 @@ fn what_applies_is_listed() {
     let ended = project.permissions(&[]).code(0).shows(&[
         "Your rules, in ",
         "  1  allow  edit, read  path `src/**`\n",
-        "  by default: deny\n",
+        "  default: deny\n",
         "Project rules (can only restrict), in .acp/permissions.toml:\n",
         "  1  ask  anything  command `git push*` or `make ",
         "Everything else: denied by your default, unless overridden by --allow.",
@@ -295,13 +295,13 @@ fn always_is_remembered_until_it_is_revoked() {
     project
         .run(&["--allow", "all", "/run touch never"])
         .code(0)
-        .says("your remembered answer 2 (see `acp permissions`))");
+        .says("rejected by your remembered answer 2 (see `acp permissions`): ");
     assert!(!project.file("never").exists());
 
     project.permissions(&[]).code(0).shows(&[
         "Remembered answers in this project:\n",
-        "  1  allow  execute  `touch made`  (said on 20",
-        "  2  deny   execute  `touch never`  (said on 20",
+        "  1  allow  execute  `touch made`  (20",
+        "  2  deny   execute  `touch never`  (20",
         "acp permissions revoke NUMBER",
     ]);
     project
@@ -316,7 +316,7 @@ fn always_is_remembered_until_it_is_revoked() {
     project
         .permissions(&["revoke", "--all"])
         .code(0)
-        .shows(&["revoked the one answer"]);
+        .shows(&["revoked 1 answer for "]);
     let json = project.permissions(&["--format", "json"]).code(0).stdout;
     assert!(json.contains("\"remembered\":[]"), "{json}");
 }

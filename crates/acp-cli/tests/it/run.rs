@@ -50,7 +50,7 @@ fn without_a_terminal_only_reading_is_allowed() {
     project
         .run(&["--allow", "ask", "/help"])
         .code(2)
-        .says("needs a terminal");
+        .says("--allow ask requires a terminal");
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn a_timeout_cancels_the_turn() {
     project
         .run(&["--timeout", "1", "hi", "--", "sh", "-c", "exec sleep 1000"])
         .code(6)
-        .says("has not opened a session");
+        .says("the agent did not open a session");
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn an_agent_that_cannot_be_started_is_named() {
     project
         .run(&["hi", "--", "sh", "-c", "echo no config >&2; exit 7"])
         .code(3)
-        .says("the agent exited with code 7")
+        .says("the agent exited: exit code 7")
         .says("no config");
 }
 
@@ -308,7 +308,7 @@ fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_last_words() 
         .run(&["--allow", "all", "go", "--", "sh", "-c", &agent])
         .code(3)
         .shows(&["so far"])
-        .says("the agent was terminated by signal SIGKILL")
+        .says("the agent exited: signal SIGKILL")
         .says("boom");
 }
 
@@ -320,7 +320,7 @@ fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
         .run(&["/read notes.txt", "--", "sh", "-c", &agent])
         .code(0)
         .shows(&["first"])
-        .says("2 lines to stdout that are not a messages");
+        .says("ignored 2 lines on the agent's stdout that are not messages");
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn the_prompt_comes_from_arguments_a_file_or_stdin() {
         .code(0)
         .shows(&["third"]);
 
-    project.run(&[]).code(2).says("nothing to say");
+    project.run(&[]).code(2).says("no prompt given");
     project
         .run(&["--file", "missing.txt"])
         .code(2)
@@ -415,7 +415,7 @@ fn attachments_go_with_the_prompt_or_are_refused_before_anything_is_said() {
     project
         .run(&["--attach", "picture.png", "What is this?"])
         .code(2)
-        .says("does not take images");
+        .says("does not accept images");
     project
         .run(&["--attach", "missing", "What is this?"])
         .code(2)

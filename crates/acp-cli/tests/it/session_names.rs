@@ -20,8 +20,8 @@ fn a_session_is_begun_under_a_name_and_gone_on_with() {
         .shell("acp run --session build '/read notes.txt:1-1'")
         .code(0);
     assert!(begun.stdout.contains("first"), "{begun:?}");
-    let hint = begun.line("go on with: ");
-    assert_eq!(hint, "go on with: acp run --session build PROMPT");
+    let hint = begun.line("continue with: ");
+    assert_eq!(hint, "continue with: acp run --session build PROMPT");
     let [name, id] = [0, 1].map(|column| only_session(&project)[column].clone());
     assert_eq!(name, "build");
     let went_on = project
@@ -92,7 +92,7 @@ fn several_runs_at_once_lose_no_name() {
     let listed = project
         .shell(&format!("acp sessions -- {agent}"))
         .code(0)
-        .says("does not list its sessions");
+        .says("the agent cannot list sessions");
     assert_eq!(listed.stdout.lines().count(), names.len(), "{listed:?}");
 }
 
@@ -132,7 +132,7 @@ fn a_session_that_is_gone_is_begun_anew_only_if_asked() {
         }
     }
     let gone = project.shell("acp run --session it /help").code(1);
-    let said = gone.line("is gone");
+    let said = gone.line("no longer exists in");
     assert!(said.contains("`it`") && said.contains(&before[1]), "{said}");
     assert!(
         said.ends_with("use --new to start a new session under this name"),
@@ -146,7 +146,7 @@ fn a_session_that_is_gone_is_begun_anew_only_if_asked() {
         let agent = project.agent(&format!("{version} --opens load,resume --forgets"));
         let run = format!("acp run {version} --session it hello -- {agent}");
         project.shell(&run).code(0);
-        project.shell(&run).code(1).says("is gone");
+        project.shell(&run).code(1).says("no longer exists in");
     }
 }
 
@@ -158,7 +158,7 @@ fn an_agent_that_keeps_nothing_has_no_named_sessions() {
     project
         .shell(&format!("acp run --session it hello -- {agent}"))
         .code(2)
-        .says("does not keep its sessions");
+        .says("does not store sessions");
     assert!(!project.sessions().join("session-names.json").exists());
 }
 
@@ -177,15 +177,15 @@ fn names_are_given_and_taken_away() {
     project
         .shell("acp sessions name other old")
         .code(2)
-        .says("is the name of sess_");
+        .says("is already used for sess_");
     project
         .shell("acp sessions name other 'a\tb'")
         .code(2)
-        .says("a line of text");
+        .says("invalid session name: use one line");
     project
         .shell("acp sessions forget old")
         .code(0)
-        .shows(&["old was sess_"]);
+        .shows(&["removed name old (sess_"]);
     project
         .shell("acp sessions forget old")
         .code(2)
@@ -208,7 +208,7 @@ fn a_session_is_renamed_and_archived_and_listed_again() {
     project.shell("acp sessions archive it").code(0);
     let listed = project.shell("acp sessions").code(0);
     assert_eq!(listed.stdout, "");
-    listed.says("--archived also lists");
+    listed.says("include archived ones with --archived");
     project
         .shell("acp sessions --archived")
         .code(0)
@@ -224,7 +224,7 @@ fn a_session_is_renamed_and_archived_and_listed_again() {
         project
             .shell(&format!("acp sessions {command}"))
             .code(1)
-            .says("has no session none");
+            .says("session not found in the bundled agent: none");
     }
     let agent = project.agent("");
     project
@@ -297,7 +297,7 @@ fn a_session_is_exported_as_markdown() {
         project
             .shell(&format!("{export} --out it.md"))
             .code(2)
-            .says("is there already");
+            .says("--out it.md: file already exists");
     }
 }
 
@@ -311,10 +311,11 @@ fn what_cannot_be_exported_is_told() {
         .code(2)
         .says("cannot export sessions of");
     let forgets = project.agent("--opens load --forgets");
-    project
+    let told = project
         .shell(&format!("acp sessions export sess_7 -- {forgets}"))
         .code(1)
-        .says("has no session sess_7");
+        .line("session not found in the agent ");
+    assert!(told.ends_with(": sess_7"), "{told}");
     let loads = project.agent("--opens load");
     project
         .shell(&format!("acp sessions export sess_0 -- {loads}"))

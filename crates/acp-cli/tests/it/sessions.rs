@@ -101,7 +101,7 @@ fn a_list_without_an_end_is_an_error() {
     project
         .shell(&format!("acp sessions -- {agent}"))
         .code(1)
-        .says("does not come to an end");
+        .says("the agent's session list never ends");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn how_to_go_on_is_said_and_works() {
             .shell(&format!("acp run --cwd 'my dir' hello -- {agent}"))
             .code(0);
         let hint = ended.line("acp run --resume sess_0");
-        let (_, command) = hint.split_once("go on with: ").unwrap();
+        let (_, command) = hint.split_once("continue with: ").unwrap();
         assert!(command.contains("--cwd 'my dir' PROMPT"), "{command}");
         project.shell(command).code(0).shows(&["you said PROMPT"]);
     }

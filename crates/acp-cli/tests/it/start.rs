@@ -53,7 +53,7 @@ fn one_that_crashes_leaves_the_end_of_what_it_said() {
     let ended = project
         .run(&["hi", "--", "sh", "-c", agent])
         .code(3)
-        .says("the agent was terminated by signal SIGSEGV")
+        .says("the agent exited: signal SIGSEGV")
         .says("line 499");
     assert!(ended.stderr.lines().count() < 30, "{ended:#?}");
 }
@@ -64,7 +64,7 @@ fn one_that_ends_well_but_too_early_is_told_so() {
     project
         .run(&["hi", "--", "true"])
         .code(3)
-        .says("the agent exited with code 0");
+        .says("the agent exited: exit code 0");
 }
 
 #[test]
@@ -151,5 +151,5 @@ fn programs_are_found_as_a_shell_finds_them() {
     run(script.to_str().unwrap()).code(0).shows(&["first"]);
     run("with space/cli.sh --flag").code(3).says("separately");
     run("bin").code(3).says("command not found: `bin`");
-    run("./notes.txt").code(3).says("is not executable");
+    run("./notes.txt").code(3).says("not executable: `");
 }

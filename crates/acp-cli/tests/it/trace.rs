@@ -289,7 +289,7 @@ fn a_file_that_is_there_is_not_written_over_unless_asked_for() {
     let ended = CommandResult::of(trace(&project, &[], &["cat"]).output().unwrap());
     ended
         .code(2)
-        .says("is there already; use --force to overwrite it");
+        .says("trace: file already exists; use --force to overwrite it");
     assert_eq!(project.read("trace"), "mine");
     CommandResult::of(trace(&project, &["--force"], &["cat"]).output().unwrap()).code(0);
     assert_eq!(records(&project)[0]["acp_trace"], 1);
@@ -378,7 +378,7 @@ mod on_unix {
             .outlives()
             .code(3)
             .says("dying")
-            .says("the agent was terminated by signal SIGKILL");
+            .says("the agent exited: signal SIGKILL");
         let records = records(&project);
         assert_eq!(said(&records, "agent")[1]["noise"], "{\"id\":");
         assert!(
@@ -452,7 +452,7 @@ mod on_unix {
             client.reads(&line);
         }
         let ended = client.ends().code(0);
-        let said = "acp: trace: Broken pipe";
+        let said = "acp: recording stopped: cannot write trace: Broken pipe";
         assert_eq!(ended.stderr.matches("acp: ").count(), 1, "{ended:?}");
         ended.says(said).says("continuing without recording");
     }

@@ -100,7 +100,9 @@ fn the_page_stands_beside_the_trace_and_only_its_owner_can_read_it() {
     html(&["my.first.trace", "-o", "other.html"]).code(0);
     assert_eq!(project.read("other.html"), page);
     assert_eq!(html(&["my.first.trace", "-o", "-"]).code(0).stdout, page);
-    html(&["notes.txt"]).code(2).says("is no trace");
+    html(&["notes.txt"])
+        .code(2)
+        .says("notes.txt: not a trace file");
     html(&["my.first.trace", "-o", "no/such/place.html"]).code(1);
 }
 

@@ -150,7 +150,9 @@ fn a_should_fails_only_where_that_is_wanted_and_filters_choose() {
 fn what_cannot_be_read_is_told() {
     let project = TestProject::new();
     project.write("trace", "{}\n");
-    linted(&project, &[]).code(2).says("trace is no trace");
+    linted(&project, &[])
+        .code(2)
+        .says("trace: not a trace file");
     project.write(
         "trace",
         &format!("{HEADER}\nx\n{{\"t\":1,\"from\":\"agent\",\"len\":5,\"noise\":\"debug\"}}\n"),
@@ -197,7 +199,10 @@ fn our_own_peers_are_right() {
         let sums = told.pop().unwrap();
         assert!(sums["messages"].as_u64().unwrap() > 15, "{sums}");
         // Fields that the library has from a later draft of version 2 than the schema.
-        let later = [".type` is not part of", "`result.messageId` is not part of"];
+        let later = [
+            ".type` is not in the specification",
+            "`result.messageId` is not in the specification",
+        ];
         told.retain(|told| {
             let text = told["text"].as_str().unwrap();
             version == "1" || !later.iter().any(|later| text.contains(later))

@@ -39,9 +39,9 @@ fn what_an_agent_does_differently_is_told_by_its_place() {
     recorded(&project);
     let other = r#"{"say": "Let me think."}, {"plan": [{"content": "Look", "status": "pending"}]}, {"say": "Done."}"#;
     let ended = as_client(&project, &[], other).code(1);
-    let told = "agent_message_chunk: params.update.content.text was \"Let me see.\" and is \"Let me think.\"";
+    let told = "agent_message_chunk: params.update.content.text changed from \"Let me see.\" to \"Let me think.\"";
     assert!(ended.stdout.contains(told), "{ended:?}");
-    assert!(ended.stdout.contains("tool_call is missing"), "{ended:?}");
+    assert!(ended.stdout.contains("missing tool_call"), "{ended:?}");
     assert!(ended.stdout.contains("unexpected plan"), "{ended:?}");
     // A place that is ignored is not told of.
     let ended = as_client(&project, &["--ignore", "params.update.content.*"], other).code(1);
@@ -72,8 +72,8 @@ fn the_recorded_agent_serves_a_live_client() {
     ]);
     let ended = CommandResult::of(command.output().unwrap()).code(1);
     ended
-        .says("initialize is missing")
-        .says("session/prompt is missing");
+        .says("missing initialize")
+        .says("missing session/prompt");
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn what_cannot_be_replayed_is_told() {
         .says("no agent command given");
     replay(&["trace", "--as", "agent", "--", "cat"])
         .code(2)
-        .says("takes no command");
+        .says("takes no agent command");
     replay(&["trace"]).code(2);
     replay(&["notes.txt", "--as", "agent"])
         .code(2)
-        .says("notes.txt is no trace");
+        .says("notes.txt: not a trace file");
     replay(&["trace", "--as", "client", "--", "no-such-agent"])
         .code(3)
-        .says("not found in PATH");
+        .says("command not found: `no-such-agent`");
 }

@@ -116,7 +116,7 @@ fn each_line_says_when_who_what_and_how_long_it_took() {
         "0.253 +500 µs ← not a message debug",
         "0.253 +500 µs ! stderr went",
         "0.254 +1.0 ms · the agent exited with code 0",
-        "0.255 +1.0 ms · the end",
+        "0.255 +1.0 ms · end of recording",
     ];
     let shown: Vec<String> = lines[1..].iter().map(|line| words(line)).collect();
     assert_eq!(shown, expected);
@@ -177,7 +177,7 @@ fn nothing_is_wider_than_the_terminal() {
         };
         let widest: usize = lines.iter().map(width).max().unwrap();
         let note =
-            "The trace ends here: recording is still in progress, or the file is truncated.: recording was still in progress, or the file is truncated.".len();
+            "The trace ends here: recording is still in progress, or the file is truncated.".len();
         assert!(widest <= columns.max(note), "{widest}: {shown}");
         assert!(lines.len() <= 16 && shown.contains('…'), "{shown}");
     }
@@ -199,14 +199,14 @@ fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
     line(&shown, "! stderr");
     line(
         &shown,
-        "The trace ends here in the middle of a record: recording was still in progress, or the file is truncated.",
+        "The trace ends here in the middle of a record: recording is still in progress, or the file is truncated.",
     );
 
     project.write("notes", "{}\n");
     let show =
         |file: &str| CommandResult::of(project.acp(&["trace", "show", file]).output().unwrap());
-    show("notes").code(2).says("notes is no trace");
-    show("nowhere").code(2).says("cannot read nowhere");
+    show("notes").code(2).says("notes: not a trace file");
+    show("nowhere").code(2).says("nowhere: read error: ");
     CommandResult::of(project.acp(&["trace", "show"]).output().unwrap()).code(2);
 }
 
@@ -274,7 +274,7 @@ fn a_trace_is_followed_while_it_is_recorded() {
     until("← second");
     drop(traced.stdin.take());
     assert!(traced.wait().unwrap().success());
-    until("the end");
+    until("end of recording");
     let mut rest = String::new();
     shown.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");

@@ -190,10 +190,10 @@ mod tests {
             ("command = ''", "empty"),
             ("command = []", "empty"),
             ("command = ['']", "empty"),
-            ("command = \"'open\"", "not closed"),
-            ("command = 3", "one line, or a list"),
-            ("protocol = 3", "no version 3"),
-            ("options = { a = [] }", "a text, a whole number"),
+            ("command = \"'open\"", "unclosed quote"),
+            ("command = 3", "a string, or a list"),
+            ("protocol = 3", "unsupported protocol version 3"),
+            ("options = { a = [] }", "a string, an integer"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
@@ -224,7 +224,11 @@ mod tests {
             );
         }
         for written in ["./agent", "tools/agent"] {
-            assert!(program(written, None).unwrap_err().contains("whole path"));
+            assert!(
+                program(written, None)
+                    .unwrap_err()
+                    .contains("absolute path")
+            );
             let found = program(written, here).unwrap();
             assert_eq!(
                 found,

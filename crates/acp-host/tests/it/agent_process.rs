@@ -218,7 +218,7 @@ async fn what_cannot_be_started_is_explained() {
     assert!(
         error
             .to_string()
-            .contains("each of its arguments separately"),
+            .contains("pass the program and its arguments separately"),
         "{error}"
     );
 
@@ -227,7 +227,7 @@ async fn what_cannot_be_started_is_explained() {
         matches!(error, SpawnError::NotExecutable { .. }),
         "{error:?}"
     );
-    assert!(error.to_string().contains("is not executable"), "{error}");
+    assert!(error.to_string().contains("not executable: "), "{error}");
 
     let error = start(sh("true").cwd(directory.path().join("not there")));
     assert!(

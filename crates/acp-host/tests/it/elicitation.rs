@@ -46,7 +46,7 @@ fn answers_are_what_the_field_says_or_why_not() {
         Ok(FieldAnswer::Value(Value::Integer(18)))
     );
     assert_eq!(value("age", ""), Ok(FieldAnswer::Value(Value::Integer(42))));
-    assert_eq!(value("age", "17"), Err("It must be 18 to 99.".to_owned()));
+    assert_eq!(value("age", "17"), Err("Must be 18 to 99.".to_owned()));
     value("age", "18.5").unwrap_err();
     assert_eq!(
         value("share", "0.5"),
@@ -115,7 +115,7 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
     let why = |unfit: acp_host::elicitation::InvalidAnswer| unfit.to_string();
     assert_eq!(
         colours.check(&some(&[])).map_err(why),
-        Err("Choose 1 at least.".to_owned())
+        Err("Choose at least 1.".to_owned())
     );
     assert_eq!(
         colours.check(&some(&["b"])).map_err(why),

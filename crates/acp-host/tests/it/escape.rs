@@ -24,8 +24,8 @@ fn as_an_ordinary_user_too() {
 fn is_refused(error: &Error, why: RefusalReason, path: &Path) {
     let said = match why {
         RefusalReason::Outside => "outside the session's directories",
-        RefusalReason::Relative => "all file paths must be absolute",
-        RefusalReason::NotAFile => "only regular files",
+        RefusalReason::Relative => "file path must be absolute",
+        RefusalReason::NotAFile => "not a regular file",
         RefusalReason::Nowhere | RefusalReason::Name => "",
     };
     assert!(error.message.contains(said), "{path:?}: {error}");

@@ -286,9 +286,12 @@ async fn what_a_terminal_prints_is_in_the_thread() {
     });
 }
 
-/// Says no, and keeps for which session and which subagent it was asked.
+/// The session that the user opened, the session that acts, and the subagent's name.
+type Origin = (SessionId, SessionId, Option<String>);
+
+/// Rejects, and keeps for which session and which subagent it was asked.
 #[derive(Clone, Default)]
-struct OriginPrompter(Arc<Mutex<Vec<(SessionId, SessionId, Option<String>)>>>);
+struct OriginPrompter(Arc<Mutex<Vec<Origin>>>);
 
 impl Prompter for OriginPrompter {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {

@@ -79,7 +79,7 @@ async fn an_agent_reads_what_the_person_sees() {
     let error = soon(small.read_text(&editor.file, None, None))
         .await
         .unwrap_err();
-    assert!(error.message.contains("more than 7 bytes"), "{error}");
+    assert!(error.message.contains("limit: 7 bytes"), "{error}");
     assert_eq!(
         soon(small.read_text(&editor.file, Some(2), Some(1)))
             .await

@@ -34,7 +34,7 @@ fn names() {
     let error = "Reads".parse::<Policy>().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`Reads`; expected ask, reads, all or none"
+        "unknown policy `Reads`; expected ask, reads, all or none"
     );
 }
 

@@ -524,7 +524,11 @@ async fn where_nobody_can_be_asked_the_answer_is_no_and_it_is_said() {
     assert_eq!(bench.reads("notes").await, Rejected);
     assert_eq!(bench.writes("notes").await, Rejected);
     let notes = bench.notes();
-    assert_eq!(notes.matches("nobody can be asked").count(), 4, "{notes}");
+    assert_eq!(
+        notes.matches("there is no one to ask").count(),
+        4,
+        "{notes}"
+    );
     assert_eq!(notes.matches("user.toml, rule 1").count(), 3, "{notes}");
 }
 
@@ -547,7 +551,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         (
             "\n\n[[rule]]\ndecision = \"allow\"",
             3,
-            "names nothing to match",
+            "rule matches nothing",
         ),
         ("[[rule]]\nkind = \"read\"", 1, "`decision`"),
         (
@@ -569,7 +573,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         (
             "[[rule]]\ndecision = \"deny\"\ncommand = []",
             3,
-            "`command`: an empty list",
+            "`command`: empty list",
         ),
         (
             "[[rule]]\ndecision = \"deny\"\ncommand = 1",

@@ -540,7 +540,7 @@ async fn sessions_are_apart() {
     let error = host.refused(&sh("true")).await;
     assert_eq!(
         (error.code, &*error.message),
-        (Error::INVALID_PARAMS, "session s is closed")
+        (Error::INVALID_PARAMS, "session closed: s")
     );
     let mut last = host.event().await;
     while let Ok(event) = host.events.try_recv() {
@@ -568,7 +568,12 @@ async fn a_session_may_have_so_many_terminals() {
     let second = host.create(&sh("true")).await;
     assert_ne!(first, second);
     let error = host.refused(&sh("true")).await;
-    assert!(error.message.contains("has 2 terminals"), "{error}");
+    assert!(
+        error
+            .message
+            .contains("too many terminals in this session (limit: 2)"),
+        "{error}"
+    );
     host.release(&first).await;
     let third = host.create(&sh("true")).await;
     assert_ne!(first, third);
@@ -583,7 +588,9 @@ async fn all_sessions_together_have_so_many_terminals() {
     other.create(&of_t).await.unwrap();
     let error = other.create(&of_t).await.unwrap_err();
     assert!(
-        error.message.contains("2 terminals in all sessions"),
+        error
+            .message
+            .contains("too many terminals: 2 in all sessions"),
         "{error}"
     );
     assert!(error.message.contains("release some"), "{error}");
@@ -603,7 +610,12 @@ async fn all_sessions_together_keep_so_much_output() {
     };
     let first = host.create(&keeping("s", 2000)).await;
     let error = other.create(&keeping("t", 2000)).await.unwrap_err();
-    assert!(error.message.contains("2000 bytes of output"), "{error}");
+    assert!(
+        error
+            .message
+            .contains("2000 of 3000 bytes reserved in all sessions"),
+        "{error}"
+    );
     assert!(error.message.contains("outputByteLimit"), "{error}");
     other.create(&keeping("t", 1000)).await.unwrap();
     host.release(&first).await;

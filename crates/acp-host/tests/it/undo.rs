@@ -198,7 +198,10 @@ async fn what_was_written_is_kept_and_named() {
     assert!(output.contains("acp reverted 2 changes"), "{output}");
     assert!(output.contains("/root/.envrc, "), "{output}");
     assert!(
-        output.contains(&format!("kept in {}", place.kept.display())),
+        output.contains(&format!(
+            "the changed files are saved in {}",
+            place.kept.display()
+        )),
         "{output}"
     );
     let time = std::fs::read_dir(&place.kept)
@@ -252,7 +255,7 @@ async fn what_was_allowed_is_not_undone() {
         .sh("echo new > .git/hooks/pre-commit; echo evil > .envrc")
         .await;
     assert!(
-        output.contains("undid a change") && output.contains(".envrc"),
+        output.contains("acp reverted a change") && output.contains(".envrc"),
         "{output}"
     );
     assert_eq!(
@@ -306,10 +309,10 @@ async fn what_is_changed_when_nobody_watches_is_told_and_left() {
     };
     let (_, output) = place.sh("echo evil > .envrc").await;
     assert!(output.contains("acp reverted a change"), "{output}");
-    assert!(!output.contains("left as they are"), "{output}");
+    assert!(!output.contains("they were not reverted"), "{output}");
     shell(&place.root, "git config user.email me@here");
     let (_, output) = place.sh("true").await;
-    let told = "by you or by what it had left running, and are left as they are: ";
+    let told = "by you or by a process it left running; they were not reverted: ";
     assert!(
         output.contains(told) && output.contains("/root/.git/config"),
         "{output}"

@@ -126,7 +126,7 @@ async fn a_wrong_token_gets_nothing_and_is_counted() {
         .unwrap();
     let error = soon("the proxy ends", running).await.unwrap().unwrap_err();
     assert!(matches!(error, ProxyError::Refused { .. }), "{error}");
-    assert!(error.to_string().contains("token is wrong"), "{error}");
+    assert!(error.to_string().contains("wrong token"), "{error}");
     let mut lines = BufReader::new(stdout).lines();
     assert_eq!(lines.next_line().await.unwrap(), None);
     assert_eq!(server.refused_connections(), 1);

@@ -17,7 +17,7 @@ use super::common::{agent, no_proxy, soon};
 
 #[derive(Deserialize, JsonSchema)]
 struct Pick {
-    /// What the person is asked
+    /// What the user is asked
     question: String,
     choices: Vec<Choice>,
 }
@@ -130,7 +130,7 @@ async fn arguments_that_do_not_fit_are_answered_so_that_they_can_be_mended() {
         (json!({}), "missing field `question`"),
     ] {
         let said = text(&agent, "pick", arguments).await;
-        let told = format!("`pick` cannot take these arguments: {told}");
+        let told = format!("invalid arguments for `pick`: {told}");
         assert_eq!(said, (true, told));
     }
     // Some call without any.

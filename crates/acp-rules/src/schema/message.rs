@@ -320,13 +320,13 @@ mod tests {
         assert_eq!(
             faults(Direction::ToClient, &wrong, None),
             [
-                "`params.update.toolCallId` must be a string, and is 1",
+                "`params.update.toolCallId` must be a string, but is 1",
                 "`params.update.title` is missing",
                 "`params.update.kind` must be one of \"read\", \"edit\", \"delete\", \"move\", \"search\", \
-                 \"execute\", \"think\", \"fetch\", \"switch_mode\", \"other\", and is \"lunch\"",
+                 \"execute\", \"think\", \"fetch\", \"switch_mode\", \"other\", but is \"lunch\"",
                 "`params.update.content[0].path` must be an absolute path, but is \"a\"",
                 "`params.update.content[1].content.text` is missing",
-                "`params.update.content[2].type` must be one of \"content\", \"diff\", \"terminal\", and is \"nothing\"",
+                "`params.update.content[2].type` must be one of \"content\", \"diff\", \"terminal\", but is \"nothing\"",
                 "`params.update.mine` is not in the specification; custom fields belong in `_meta`",
             ]
         );
@@ -339,7 +339,7 @@ mod tests {
             faults(Direction::ToClient, &both, None),
             [
                 "`jsonrpc` is missing",
-                "`id` must be null or an integer or a string, and is 1.5",
+                "`id` must be null or an integer or a string, but is 1.5",
                 "response has both `result` and `error`",
                 "`more` is not in the specification; custom fields belong in `_meta`",
             ]

@@ -63,7 +63,7 @@ pub struct PageFinding {
 #[non_exhaustive]
 pub enum PageError {
     /// The trace could not be read.
-    #[error("the trace {0}")]
+    #[error("cannot read the trace: {0}")]
     Read(#[from] TraceReadError),
     /// The page could not be written.
     #[error("cannot write the page: {0}")]

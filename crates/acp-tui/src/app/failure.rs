@@ -12,7 +12,7 @@ use super::agents::{AgentState, ChatAgent};
 use super::tab::{Tab, TabPhase};
 use super::{App, ChatEffect};
 use crate::agent::{AgentExit, AgentFailure, Remedy, tail};
-use crate::keys::Action;
+use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 use crate::text::wrap::wrap;
 
@@ -104,7 +104,10 @@ impl App {
 
     /// Describes an agent that has not responded for some time.
     fn silent_agent_text(&self, tab: &Tab, name: &str) -> String {
-        let (again, quit) = (self.keys_of(Action::Restart), self.keys_of(Action::Quit));
+        let (again, quit) = (
+            self.keys_of(KeyAction::Restart),
+            self.keys_of(KeyAction::Quit),
+        );
         let keys = format!("{again}: restart agent   {quit}: quit");
         match tab.phase {
             TabPhase::Starting => format!(
@@ -126,7 +129,7 @@ impl App {
             terminal_text::clean_line(&agent.spec.name),
             terminal_text::clean_line(what),
         );
-        let again = self.key_label(tab, "r", Action::Restart);
+        let again = self.key_label(tab, "r", KeyAction::Restart);
         let methods = agent.connection().map(|agent| agent.auth_methods().len());
         let hint = agent.spec.hint.of(&what, true);
         if methods == Some(0) {
@@ -145,7 +148,7 @@ impl App {
             };
             told.push_text(format!("{name} requires you to log in{more}"), theme.warn);
             told.lines.extend(self.hint_lines(hint, told.width));
-            let login = self.key_label(tab, "l", Action::Login);
+            let login = self.key_label(tab, "l", KeyAction::Login);
             told.push_text(
                 format!("{login}: log in   {again}: try again"),
                 theme.accent,
@@ -179,14 +182,14 @@ impl App {
 
     /// Describes the keys for trying again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, trouble: &AgentFailure) -> String {
-        let again = self.key_label(tab, "r", Action::Restart);
+        let again = self.key_label(tab, "r", KeyAction::Restart);
         let lost = matches!(trouble, AgentFailure::SessionNotFound(_));
         match &tab.session_source {
             SessionSource::New => format!("{again}: retry"),
             SessionSource::Existing(_) if lost => format!("{again}: new session"),
             SessionSource::Existing(_) if agent.cannot_load => format!(
                 "{again}: restart in a new session (this agent cannot load sessions); {}: save this one first",
-                self.keys_of(Action::Palette)
+                self.keys_of(KeyAction::Palette)
             ),
             SessionSource::Existing(_) | SessionSource::Fork(_) => {
                 format!("{again}: restart and load the session   n: new session")
@@ -196,7 +199,7 @@ impl App {
 
     /// Returns the short key; or the action's key while the prompt is not empty, since the short key would be typed
     /// into it.
-    fn key_label(&self, tab: &Tab, short: &str, action: Action) -> String {
+    fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),
             false => self.keys_of(action),
@@ -252,7 +255,7 @@ impl App {
         let asked = self.restart_requested_at.take();
         if self.tabs.iter().any(works) && asked.is_none_or(|asked| asked.elapsed() > AGAIN) {
             self.restart_requested_at = Some(Instant::now());
-            let key = self.keys_of(Action::Restart);
+            let key = self.keys_of(KeyAction::Restart);
             self.show_note(format!(
                 "the agent is working; press {key} again to restart it"
             ));

@@ -276,7 +276,7 @@ async fn an_agent_that_works_is_not_ended_by_one_key() {
     let (_session, _) = opened(&mut app).await;
     say(&mut app, "one");
     assert!(key(&mut app, KeyCode::F(5)).is_empty());
-    shows(&mut app, "F5 again ends it");
+    shows(&mut app, "press F5 again to restart it");
     let effects = key(&mut app, KeyCode::F(5));
     assert!(matches!(
         effects[..],
@@ -324,7 +324,7 @@ async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
     shows(&mut app, "starting second");
     let alt = KeyEvent::new(KeyCode::Char('1'), KeyModifiers::ALT);
     app.update(ChatEvent::Key(alt));
-    shows(&mut app, "waiting for you");
+    shows(&mut app, "needs your answer");
     ended(&mut app, AgentStart(1));
     shows(&mut app, "first ended");
     shows(&mut app, "2 ◌ second");

@@ -183,7 +183,7 @@ mod tests {
         let mut draft = PromptDraft::from("look");
         draft.attachments.push(picture.clone());
         let error = draft.content(&PromptCapabilities::new()).unwrap_err();
-        assert!(error.to_string().contains("does not take images"));
+        assert!(error.to_string().contains("does not accept images"));
         // A mentioned image is sent as a link, like any other file, unless the agent accepts images.
         let named = PromptDraft {
             marked_text: mention(picture),

@@ -343,7 +343,7 @@ fn files_that_are_dropped_are_attached_or_named() {
     let EditorOutcome::Note(why) = w.editor.paste(&dropped) else {
         panic!("it is attached");
     };
-    assert!(why.contains("this agent does not take it"), "{why}");
+    assert!(why.contains("not supported by this agent"), "{why}");
     assert_eq!(w.text(), "@a picture.png ");
 }
 

@@ -115,7 +115,7 @@ $ cargo test
 failed: ````
 `````
 
-*Ended with exit code 3.*
+*Exit code 3.*
 
 ## You
 

@@ -218,7 +218,7 @@ mod tests {
         let mut encoder = png_header(65_000, 65_000);
         png.append(&mut encoder);
         let why = decode(&STANDARD.encode(&png), ROOM).unwrap_err();
-        assert_eq!(why, "it has more than 25 million pixels");
+        assert_eq!(why, "too large: more than 25 million pixels");
     }
 
     /// Returns a PNG with a header that claims this size, and no more.

@@ -149,7 +149,7 @@ fn what_cannot_be_decoded_says_why_where_it_would_be() {
     scene.decode();
     let buf = scene.draw(0..4, |_| {});
     let first: String = (2..10).map(|x| buf[(x, 0)].symbol()).collect();
-    assert_eq!(first, "it canno");
+    assert_eq!(first, "cannot s");
 }
 
 #[test]

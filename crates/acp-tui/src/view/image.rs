@@ -249,7 +249,7 @@ mod tests {
         says(&mut thread, block(&png(65_000, 65_000)));
         let (lines, rows) = drawn(&mut ThreadView::default(), &thread, true);
         assert_eq!(lines[0], "  [image: PNG 65000×65000, 29 bytes]");
-        assert_eq!(lines[1], "  it has too many pixels to be shown");
+        assert_eq!(lines[1], "  cannot be shown: too many pixels");
         assert!(rows.is_empty());
     }
 }

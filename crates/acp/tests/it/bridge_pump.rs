@@ -195,7 +195,7 @@ async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
     let large = "x".repeat(20_000);
     b.client.asks(1, "session/prompt", prompt(&large)).await;
     let text = b.client.is_refused(1, -32600).await;
-    assert!(text.contains("limit of 10000 bytes"), "{text}");
+    assert!(text.contains("limit: 10000 bytes"), "{text}");
     // An answer of the agent's: the turn ends with the error.
     begin(&mut b, 2).await;
     b.agent
@@ -207,7 +207,7 @@ async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
         ended["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("over the limit")
+            .contains("message too large")
     );
     // An answer of the client's: the agent does not wait for ever.
     b.agent.asks(3, "_x/ask", json!({})).await;

@@ -240,27 +240,27 @@ async fn an_agent_is_only_asked_for_what_it_has() {
         (
             "session/set_mode",
             json!({"modeId": "dance"}),
-            "invalid value dance for config option how",
+            "invalid value for config option how: dance",
         ),
         (
             "session/set_config_option",
             json!({"configId": "how", "value": "dance"}),
-            "invalid value dance for config option how",
+            "invalid value for config option how: dance",
         ),
         (
             "session/set_config_option",
             json!({"configId": "how", "value": true, "type": "boolean"}),
-            "invalid value for config option how",
+            "invalid value for config option how: true",
         ),
         (
             "session/set_config_option",
             json!({"configId": "web", "value": "maybe"}),
-            "invalid value maybe for config option web",
+            "invalid value for config option web: maybe",
         ),
         (
             "session/set_config_option",
             json!({"configId": "size", "value": "xl"}),
-            "no config option size",
+            "config option not found: size",
         ),
     ] {
         params["sessionId"] = json!(s);
@@ -278,7 +278,7 @@ async fn an_agent_is_only_asked_for_what_it_has() {
     .await;
     assert_eq!(
         peer.error(2).await,
-        (-32602, "this session has no modes".to_owned())
+        (-32602, "this session has no mode option".to_owned())
     );
     peer.alive().await;
 }
@@ -486,7 +486,7 @@ async fn what_the_agent_does_not_have_is_not_sent() {
         ),
         (
             session.set_config_option("size", "xl").await,
-            "config option not found: size; it has: mode, model, web, grouped",
+            "config option not found: size; available options: mode, model, web, grouped",
         ),
     ] {
         let error = refused.unwrap_err();
@@ -505,7 +505,10 @@ async fn what_the_agent_does_not_have_is_not_sent() {
     let error = session.set_mode("ask").await.unwrap_err();
     assert_eq!(error.to_string(), "the agent does not support modes");
     let error = session.set_config_option("x", "y").await.unwrap_err();
-    assert!(error.to_string().contains("it has: none"), "{error}");
+    assert!(
+        error.to_string().contains("available options: none"),
+        "{error}"
+    );
     peer.silence().await;
 }
 
@@ -748,7 +751,7 @@ async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
     peer.ask(1, "session/new", params).await;
     assert_eq!(
         peer.error(1).await,
-        (-32602, r#""more" is not an absolute path"#.to_owned())
+        (-32602, r#"not an absolute path: "more""#.to_owned())
     );
     settle().await;
     peer.alive().await;

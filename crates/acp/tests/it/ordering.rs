@@ -274,7 +274,7 @@ async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
     peer.alive().await;
     let log = noted(&log);
     assert!(
-        log[0].starts_with("bytes of updates that the update handler has not processed"),
+        log[0].starts_with("the response is queued behind "),
         "{}",
         log[0]
     );
@@ -301,7 +301,7 @@ async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
     peer.bytes(&tiny).await;
     peer.alive().await;
     assert!(
-        noted(&log)[0].starts_with("bytes of updates that the update handler has not processed"),
+        noted(&log)[0].starts_with("the response is queued behind "),
         "{:?}",
         noted(&log)
     );

@@ -223,7 +223,7 @@ async fn what_comes_instead_is_told_with_what_came_before() {
     let (instead, before) = message.split_once("before that").unwrap();
     assert!(instead.contains("tests/it/testing.rs:"), "{message}");
     assert!(
-        instead.contains("expected the request session/request_permission, but this came instead"),
+        instead.contains("expected the request session/request_permission, but received:"),
         "{message}"
     );
     assert!(instead.contains("\"surprise\""), "{message}");
@@ -259,7 +259,10 @@ async fn what_does_not_come_is_told_when_patience_is_over() {
 async fn an_end_and_a_full_pipe_are_told_too() {
     let (transport, mut peer) = ScriptedPeer::pair_with(16);
     let message = panic_of(peer.send_line("longer than sixteen bytes")).await;
-    assert!(message.contains("has not read this in 10s"), "{message}");
+    assert!(
+        message.contains("the other side did not read this within 10s"),
+        "{message}"
+    );
     drop(transport);
     let message = panic_of(async {
         peer.next_message().await;
@@ -271,7 +274,7 @@ async fn an_end_and_a_full_pipe_are_told_too() {
     );
     let message = panic_of(peer.send_line("any")).await;
     assert!(
-        message.contains("the other side reads no more"),
+        message.contains("the other side stopped reading"),
         "{message}"
     );
 }

@@ -231,7 +231,7 @@ mod tests {
             panic!("a prompt");
         };
         assert!(
-            prompt.contains("`/plan`") && prompt.contains("yet: a $1 house\n"),
+            prompt.contains("`/plan`") && prompt.contains("goal: a $1 house\n"),
             "{prompt}"
         );
     }

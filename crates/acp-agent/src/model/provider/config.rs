@@ -268,7 +268,7 @@ mod tests {
             address("https://a.example/x/v2/"),
             "https://a.example/x/v2/"
         );
-        assert!(address("localhost:11434").contains("no address"));
+        assert!(address("localhost:11434").contains("invalid URL"));
         assert!(address("https://me:secret@a.example").contains("not supported"));
         assert!(!address("https://me:secret@a.example").contains("secret"));
     }

@@ -401,7 +401,7 @@ mod tests {
         let mut target = target(WireFormat::AnthropicMessages);
         let told = outline(&turns(target, &conversation));
         assert_eq!(told[2], "a: of a");
-        assert!(told[3].contains("takes no pictures"), "{told:?}");
+        assert!(told[3].contains("does not support images"), "{told:?}");
         target.takes_images = true;
         let told = outline(&turns(target, &conversation));
         assert!(told[3].ends_with(", <image/png>"), "{told:?}");

@@ -86,7 +86,7 @@ async fn a_server_on_http_that_goes_away_is_told_once_and_is_there_again_when_it
         assert_eq!(news.len(), 1, "{news:?}");
         assert_eq!(news[0].0, ToolCallStatus::Failed);
         let expected = if streamable {
-            "cannot be reached"
+            "Lost connection to the MCP server"
         } else {
             "closed the connection"
         };
@@ -98,7 +98,7 @@ async fn a_server_on_http_that_goes_away_is_told_once_and_is_there_again_when_it
         let news = told(&f);
         assert_eq!(news.len(), 2, "{news:?}");
         assert_eq!(news[1].0, ToolCallStatus::Completed);
-        assert!(news[1].1.contains("connected again"), "{news:?}");
+        assert!(news[1].1.contains("It reconnected"), "{news:?}");
     }
 }
 
@@ -174,7 +174,7 @@ async fn a_process_that_is_killed_is_started_again() {
     assert_eq!(news.len(), 1, "{news:?}");
     assert_eq!(news[0].0, ToolCallStatus::Completed);
     assert!(
-        news[0].1.contains("has ended") && news[0].1.contains("was started again"),
+        news[0].1.contains("has ended") && news[0].1.contains("was restarted"),
         "{news:?}"
     );
 }
@@ -208,7 +208,7 @@ async fn a_process_that_keeps_ending_is_given_up() {
         news.last()
             .unwrap()
             .1
-            .contains("not any more in this session"),
+            .contains("will not be restarted again in this session"),
         "{news:?}"
     );
 }

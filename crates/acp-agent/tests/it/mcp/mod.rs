@@ -267,7 +267,12 @@ async fn a_server_that_does_not_start_is_shown_and_costs_only_itself() {
         "{broken}"
     );
     let none = failed.iter().find(|told| told.contains("`none`")).unwrap();
-    assert!(none.contains("was not found in PATH"), "{none}");
+    assert!(
+        none.contains(
+            "command not found: `no-such-program`; check that it is installed and in PATH"
+        ),
+        "{none}"
+    );
     assert!(texts(&f.call()).contains("You said: hello."));
     // It is told once. The model is told each time.
     assert_eq!(f.says("go").await, "done");
@@ -312,7 +317,7 @@ async fn a_server_that_never_starts_is_given_up() {
     let f = AgentFixture::new(agent, NONE).await;
     assert_eq!(f.says("go").await, "done");
     assert!(
-        texts(&f.call()).contains("did not answer within"),
+        texts(&f.call()).contains("did not respond within"),
         "{}",
         texts(&f.call())
     );
@@ -355,7 +360,7 @@ async fn a_call_that_is_not_answered_ends() {
     let hung = allowed(&f).await;
     assert_eq!(hung.status, ToolCallStatus::Failed);
     assert!(
-        texts(&hung).contains("did not answer within"),
+        texts(&hung).contains("did not respond within"),
         "{}",
         texts(&hung)
     );
@@ -439,7 +444,7 @@ async fn prompts_are_commands() {
     let said = f.says("/our_tools:weather").await;
     assert!(said.contains("needs `city`"), "{said}");
     let said = f.says("/our_tools:wether x").await;
-    assert!(said.contains("no such prompt"), "{said}");
+    assert!(said.contains("no prompt of that name"), "{said}");
     assert!(seen.lock().unwrap().is_empty());
 }
 

@@ -68,7 +68,7 @@ async fn one_that_hangs_costs_the_others_nothing_and_is_told_when_its_time_is_ov
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].status, ToolCallStatus::Failed);
     assert!(
-        texts(&told[0]).contains("did not answer within 3 s"),
+        texts(&told[0]).contains("did not respond within 3 s"),
         "{}",
         texts(&told[0])
     );
@@ -96,7 +96,7 @@ async fn a_server_that_wants_to_know_who_asks_says_what_to_do() {
             for part in [
                 expected,
                 "`docs`",
-                "a header `Authorization`",
+                "an `Authorization` header",
                 "config.toml",
             ] {
                 assert!(why.contains(part), "{part}: {why}");

@@ -86,7 +86,7 @@ fn require_values(options: &[Value], when: &str) -> Result<(), CheckStop> {
         };
         require(fits, || {
             let id = &option["id"];
-            format!("{when} option {id} has the invalid value {current}")
+            format!("{when}, option {id} has the invalid value {current}")
         })?;
     }
     Ok(())
@@ -195,7 +195,7 @@ async fn returns_new_value(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 
 async fn returned_values_are_valid(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (.., after) = set_other(harness).await?;
-    require_values(&after, "in the answer")
+    require_values(&after, "in the response")
 }
 
 async fn refuses(harness: &mut AgentHarness, params: Value, what: &str) -> Result<(), CheckStop> {
@@ -390,5 +390,5 @@ async fn require_options_after_reopen(
     if options.is_empty() {
         return skip("the session has no config options");
     }
-    require_values(&options, "of the session that was opened again")
+    require_values(&options, "after the session was opened again")
 }

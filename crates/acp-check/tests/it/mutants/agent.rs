@@ -302,11 +302,7 @@ impl ListSessions for CorrectAgent {
         let from = match request.cursor.as_deref().map(str::parse) {
             None => 0,
             Some(Ok(from)) if from < listed.len() => from,
-            Some(_) => {
-                return Err(acp::Error::invalid_params(
-                    "unknown such cursor; custom names start with `_`",
-                ));
-            }
+            Some(_) => return Err(acp::Error::invalid_params("unknown cursor")),
         };
         let more = listed.len() > from + PAGE;
         let page: Vec<SessionInfo> = listed.into_iter().skip(from).take(PAGE).collect();

@@ -95,13 +95,13 @@ fn others() -> Vec<Mutant> {
         ),
         mutant(
             "providers/102",
-            "for a provider that is required",
+            "it called `providers/disable` for a required provider",
             "it disables whatever there is",
             calls("providers/disable", json!({"providerId": "main"})),
         ),
         mutant(
             "system-prompt/102",
-            "of the mode \"override\"",
+            "it called `session/new` with system prompt mode \"override\", which the agent does not support",
             "it overrides without being offered to",
             prompts(json!({"mode": "override", "content": [{"type": "text", "text": "Hm."}]})),
         ),

@@ -39,7 +39,7 @@ pub(crate) fn question(
     }
     if !question::is_whole(request) {
         text.push_str(
-            "    Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.\n  It can only be rejected.\n",
+            "  Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.\n  It can only be rejected.\n",
         );
     }
     let (rows, most) = count_rows(&text);

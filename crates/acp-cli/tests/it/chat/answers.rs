@@ -31,7 +31,7 @@ fn markdown_is_drawn_while_it_streams() {
         );
         project.write("go", "");
         screen.until("That is all.");
-        screen.until_gone("Esc cancels");
+        screen.until_gone("Esc: cancel");
         is_golden(&mut screen, &project, &format!("answer-{columns}x{rows}"));
     }
 }
@@ -47,7 +47,7 @@ fn what_markdown_means_is_seen_by_its_colours() {
     let mut screen = with_player(&project, 100, 40, "");
     play(&project, &mut screen, &json!([says(BEGINNING), says(REST)]));
     screen.until("That is all.");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     let heading = cell(&screen, "Why the parser");
     assert_eq!((heading.fgcolor(), heading.bold()), (Color::Idx(5), true));
     assert!(cell(&screen, "every line twice").bold());
@@ -79,7 +79,7 @@ fn a_table_with_wide_characters_is_straight() {
         "| 名前 | what it does |\n|--|--|\n| 読む | reads 本 and 📚 |\n| write | ✍ and é |\n";
     play(&project, &mut screen, &json!([says(table)]));
     screen.until("reads");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     let (head, _) = find(&screen, "名前");
     let rows = [head, head + 2, head + 3];
     let bars = rows.map(|row| {

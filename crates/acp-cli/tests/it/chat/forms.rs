@@ -19,7 +19,7 @@ fn asked(project: &TestProject, columns: u16, rows: u16) -> ChatScreen {
 #[track_caller]
 fn got(screen: &mut ChatScreen, project: &TestProject, action: &str) -> Value {
     screen.until(&format!("{{\"action\":\"{action}\""));
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     heard(project)
 }
 
@@ -142,7 +142,7 @@ fn the_whole_of_an_address_is_shown_and_nothing_opened() {
         screen.key("y");
         screen.until("Thank you.");
         assert_eq!(heard(&project), json!({"action": "accept"}));
-        assert!(!screen.text().contains("could not be opened"));
+        assert!(!screen.text().contains("Cannot open it"));
     }
 }
 
@@ -166,7 +166,7 @@ fn an_address_that_deceives_is_warned_of() {
     screen.until("! The part before the @ is not the site name. The site is evil.example.");
     screen.until("not encrypted");
     assert_eq!(
-        cell(&screen, "! What stands").fgcolor(),
+        cell(&screen, "! The part before").fgcolor(),
         vt100::Color::Idx(3)
     );
     screen.key(ESCAPE);

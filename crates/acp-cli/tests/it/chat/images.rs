@@ -198,7 +198,7 @@ fn a_tool_call_and_the_person_show_images_too() {
     until_blocks(&mut screen, 20, 40);
     let label = row(&screen, "[image: PNG 40×40");
     assert_eq!(colors(&screen, label + 1, 2), (RED, RED));
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     screen.say("say card");
     screen.until("Screenshot");
     screen.until_it("the tool call's image at the end", |text| {
@@ -296,7 +296,7 @@ fn a_broken_image_says_so_where_it_would_be() {
     screen.say("say broken");
     screen.until("cannot show the image: corrupt image");
     assert_eq!(
-        row(&screen, "it cannot"),
+        row(&screen, "cannot show the image"),
         row(&screen, "[image: PNG 40×40") + 1
     );
 }

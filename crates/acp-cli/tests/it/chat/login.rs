@@ -6,7 +6,7 @@ use super::*;
 fn locked_out(project: &TestProject, ways: &str, columns: u16, rows: u16) -> ChatScreen {
     configure(project, &[("vault", &format!("--ways {ways}"))]);
     let mut screen = begin(project, columns, rows, "--agent vault");
-    screen.until("vault wants you to log in");
+    screen.until("vault requires you to log in");
     screen.until("l: log in");
     screen
 }
@@ -21,7 +21,7 @@ fn what_was_written_before_the_login_is_said_after_it() {
         is_golden(&mut screen, &project, &format!("login-{columns}x{rows}"));
         screen.key("l");
         screen.until("you said hello");
-        screen.until_gone("wants you to log in");
+        screen.until_gone("requires you to log in");
         screen.until("logged in");
         assert_eq!(project.read("signed-in"), "{}");
     }
@@ -35,15 +35,15 @@ fn a_prompt_that_is_refused_goes_on_after_the_login() {
     screen.until("· vault");
     screen.say("hello");
     screen.until("you said hello");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     // It is forgotten meanwhile.
     std::fs::remove_file(project.file("signed-in")).unwrap();
     screen.say("again");
-    screen.until("vault wants you to log in");
+    screen.until("vault requires you to log in");
     screen.until("↳ again");
     screen.key("l");
     screen.until("you said again");
-    screen.until_gone("wants you to log in");
+    screen.until_gone("requires you to log in");
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_program_that_asks_has_the_terminal_for_itself() {
     screen.key("l");
     screen.until("password for the vault:");
     assert!(
-        !screen.text().contains("wants you to log in"),
+        !screen.text().contains("requires you to log in"),
         "{}",
         screen.text()
     );

@@ -34,8 +34,8 @@ const F5: &str = "\u{1b}[15~";
 fn one_that_is_not_installed_is_told_with_how_to_install_it() {
     let project = TestProject::new();
     let mut screen = begin(&project, 80, 24, "-- no-such-agent");
-    screen.until("cannot start no-such-agent: command not found: `no-such-agent`");
-    screen.until("r: start again");
+    screen.until("no-such-agent could not be started: command not found: `no-such-agent`");
+    screen.until("r: retry");
     drop(screen);
     let mut screen = begin(&project, 80, 24, "--agent mistral-vibe");
     screen.until("could not be started");
@@ -48,15 +48,19 @@ fn one_that_hangs_at_its_start_is_told_with_what_it_has_printed() {
     let hangs = "echo loading the model >&2; echo ready; sleep 1000";
     let mut screen = with_script(&project, 80, 24, hangs);
     screen.until("starting sh");
-    screen.until("sh has no answer yet. Is it an agent that speaks ACP on its stdin and");
-    screen.until("F5: restart agent   Ctrl-Q: quit");
+    screen.until("sh has not responded yet. Does it speak ACP on stdin and stdout?");
+    // They are broken over two lines here.
+    screen.until_it("F5: restart agent   Ctrl-Q: quit", |text| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").contains("F5: restart agent Ctrl-Q: quit")
+    });
     screen.until("loading the model");
     screen.until("ready");
     // What was written meanwhile is kept, and so is the way out.
     screen.key("something");
     screen.key(F5);
-    screen.until_gone("has no answer yet");
-    screen.until("sh has no answer yet");
+    screen.until_gone("has not responded yet");
+    screen.until("sh has not responded yet");
     screen.until("│something");
     screen.key(CTRL_Q);
     assert_eq!(screen.end().0, Some(0));
@@ -80,7 +84,7 @@ fn one_that_only_says_how_it_is_used_is_told_with_that() {
         let mut screen = with_script(&project, 80, 24, &usage);
         screen.until(&format!("sh exited before responding: exit code {code}"));
         screen.until("usage: agent [--acp]");
-        screen.until("r: start again");
+        screen.until("r: retry");
     }
 }
 
@@ -90,7 +94,7 @@ fn what_is_no_agent_at_all_is_told() {
     // It sends back what it is sent.
     let mut screen = begin(&project, 80, 24, "-- cat");
     screen.until("cat does not speak ACP: unknown method `initialize`");
-    screen.until("r: start again");
+    screen.until("r: retry");
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn one_that_writes_noise_to_stdout_can_be_talked_to() {
     screen.until("ignoring agent output on stdout that is not a message: Welcome");
     screen.say("hello");
     screen.until("hello yourself");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     screen.key(F4);
     screen.until("Agent log");
     screen.until("│ Welcome to Noisy 3!");
@@ -118,7 +122,7 @@ fn one_without_any_optional_capability_can_be_talked_to() {
     screen.until("· sh");
     screen.say("hello");
     screen.until("hello yourself");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     screen.key(CTRL_O);
     screen.until("this agent cannot list sessions");
     screen.key(SHIFT_TAB);
@@ -127,7 +131,7 @@ fn one_without_any_optional_capability_can_be_talked_to() {
     screen.say("die");
     screen.until("sh ended: exit code 3");
     screen.until("out of memory");
-    screen.until("r: start again in a new session, for this agent cannot load this one;");
+    screen.until("r: restart in a new session (this agent cannot load sessions);");
     screen.until("hello yourself");
     screen.key("r");
     screen.until_gone("sh ended");
@@ -175,7 +179,7 @@ fn one_that_wants_a_login_and_names_no_way_is_told() {
         esac; done"#;
     let mut screen = with_script(&project, 80, 24, closed);
     screen.until("sh says: run `sh login` first");
-    screen.until("It names no way to log in from here");
+    screen.until("The agent offers no way to log in from here.");
     screen.until("r: try again");
     project.write("key", "");
     screen.key("r");
@@ -189,7 +193,7 @@ fn one_that_does_not_stop_can_be_started_again() {
     let mut screen = with_script(&project, 80, 24, &deaf);
     screen.until("· sh");
     screen.say("hello");
-    screen.until("Esc cancels");
+    screen.until("Esc: cancel");
     screen.key(F5);
     screen.until("the agent is working; press F5 again to restart it");
     screen.key(ESCAPE);

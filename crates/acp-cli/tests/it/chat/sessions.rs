@@ -44,7 +44,7 @@ fn of_before(project: &TestProject, said: &str, until: &str) {
     let mut screen = chat(project, 80, 24);
     screen.say(said);
     screen.until(until);
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     screen.key("\u{11}");
     assert_eq!(screen.end().0, Some(0));
 }
@@ -85,7 +85,7 @@ fn a_session_is_deleted_when_that_is_said_twice() {
     screen.key("notes");
     screen.until("› /read notes.txt");
     screen.key("\u{4}");
-    screen.until("Ctrl-D again deletes");
+    screen.until("Press Ctrl-D again to delete permanently");
     screen.key("\u{4}");
     screen.until("session deleted");
     screen.key(ESCAPE);
@@ -112,7 +112,7 @@ fn a_session_is_forked_and_the_copy_goes_its_own_way() {
     screen.until("Type a prompt");
     screen.say("/read notes.txt");
     screen.until("✓ ▤ Read notes.txt");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     drop(screen);
     let listed = project.shell("acp sessions").code(0).stdout;
     assert_eq!(listed.lines().count(), 3, "{listed}");
@@ -145,7 +145,7 @@ fn a_conversation_is_saved_as_markdown() {
         screen.key("\u{10}");
         screen.until("╭ Do");
         screen.key("markdown");
-        screen.until("› Save the conversation");
+        screen.until("› Save conversation as Markdown");
         screen.key(ENTER);
         screen.until("╭ Save as Markdown to");
         screen.until("-read-src-main-rs.md");
@@ -159,7 +159,7 @@ fn a_conversation_is_saved_as_markdown() {
     assert!(text.contains("println!(\"hi\");"), "{text}");
     // What is there is not written over.
     save(&mut screen);
-    screen.until("not saved as ");
+    screen.until("cannot save ");
     assert_eq!(project.read("talk.md"), text);
 }
 
@@ -204,9 +204,9 @@ fn a_session_that_is_open_is_not_deleted() {
     screen.until("Press Ctrl-D again to delete permanently: /read src/main.rs");
     // Any other key takes it back.
     screen.key(DOWN);
-    screen.until_gone("again deletes");
+    screen.until_gone("Press Ctrl-D again to delete");
     screen.key("\u{4}");
-    screen.until("again deletes");
+    screen.until("Press Ctrl-D again to delete");
     screen.key("\u{4}");
     screen.until("this session is open in a tab; close the tab first");
     screen.key(ESCAPE);
@@ -224,7 +224,7 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
     read(&mut screen);
     screen.key("\u{10}");
     screen.until("╭ Do");
-    screen.key("copy of");
+    screen.key("fork this");
     screen.until("› Fork this session");
     screen.key(ENTER);
     screen.until(" 2 ");
@@ -278,10 +278,10 @@ fn a_session_that_cannot_be_opened_is_told_of_and_another_begun() {
     screen.key("sess_2");
     screen.until("› sess_2");
     screen.key(ENTER);
-    screen.until("no session: ");
+    screen.until("cannot open the session: ");
     screen.until("session not found: sess_2");
     screen.until("2 ✗ archive");
-    screen.until("n: a new session");
+    screen.until("n: new session");
     screen.key("n");
     screen.until("2 · archive");
     screen.say("hello");

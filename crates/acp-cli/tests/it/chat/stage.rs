@@ -172,7 +172,7 @@ fn still(text: &str) -> String {
         }
     };
     let text: String = text.chars().map(turning).collect();
-    let Some(end) = text.find(" s   Esc cancels") else {
+    let Some(end) = text.find(" s   Esc: cancel") else {
         return text;
     };
     let (before, after) = text.split_at(end);
@@ -184,7 +184,7 @@ fn still(text: &str) -> String {
 pub(crate) fn read(screen: &mut ChatScreen) {
     screen.say("/read src/main.rs");
     screen.until("✓ ▤ Read src/main.rs");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
 }
 
 pub(crate) fn hello(project: &TestProject) {

@@ -15,7 +15,7 @@ fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
         screen.until("Type a prompt");
         screen.say("/read src/main.rs");
         screen.until("println!(\"hi\");");
-        screen.until_gone("Esc cancels");
+        screen.until_gone("Esc: cancel");
         is_golden(&mut screen, &project, &format!("tabs-{columns}x{rows}"));
         screen.key("\u{1b}1");
         screen.until("ACP Agent wants to: Run");
@@ -70,7 +70,7 @@ fn what_happens_in_another_tab_is_marked_in_the_bar() {
     read_what_is_asked();
     screen.key("n");
     screen.until_gone("wants to");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     screen.key("\u{1b}1");
     screen.until("2 · /run echo one");
 }

@@ -100,7 +100,7 @@ fn the_mouse_scrolls_and_chooses_where_it_is_wanted() {
     let lines: String = (1..=100).map(|n| format!("line {n}\n\n")).collect();
     play(&project, &mut screen, &serde_json::json!([says(&lines)]));
     screen.until("line 100");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     // The wheel, up.
     for _ in 0..3 {
         screen.key("\u{1b}[<64;10;10M");

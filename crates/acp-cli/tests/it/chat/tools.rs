@@ -95,7 +95,7 @@ fn a_card_shows_where_and_with_what_on_demand() {
     play(&project, &mut screen, &cards(&project));
     project.write("go", "");
     screen.until("It is done.");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     assert!(!screen.text().contains("src/lines.rs:12"));
     screen.key(TAB);
     for _ in 0..5 {
@@ -188,7 +188,7 @@ fn a_subagent_is_shown_with_the_last_that_it_does_and_opened_with_all() {
     play(&project, &mut screen, &json!(steps));
     screen.until("Subagent: Look around");
     screen.until("│ All pages are read.");
-    screen.until("│ … 4 lines before");
+    screen.until("│ … 4 earlier lines");
     screen.until_gone("Read page 1");
     project.write("go", "");
     screen.until("It was looked at.");
@@ -196,7 +196,7 @@ fn a_subagent_is_shown_with_the_last_that_it_does_and_opened_with_all() {
     // All of it is opened.
     screen.key("\u{1b}e");
     screen.until("Read page 1");
-    screen.until_gone("lines before");
+    screen.until_gone("earlier lines");
 }
 
 #[test]

@@ -30,6 +30,6 @@ fn without_a_terminal_it_says_what_to_do() {
     let output = project.acp(&["chat"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("acp chat needs a terminal"), "{said}");
+    assert!(said.contains("acp chat requires a terminal"), "{said}");
     assert!(said.contains("acp run"), "{said}");
 }

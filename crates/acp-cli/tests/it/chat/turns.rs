@@ -30,7 +30,7 @@ fn a_change_is_asked_for_with_its_diff_and_made() {
             screen.key("y");
         }
         screen.until("Edited src/main.rs at line 2.");
-        screen.until_gone("Esc cancels");
+        screen.until_gone("Esc: cancel");
         screen.key("\u{15}");
         screen.until("Type a prompt");
         is_golden(&mut screen, &project, &format!("edited-{columns}x{rows}"));
@@ -55,7 +55,7 @@ fn a_command_is_seen_while_it_runs_with_its_colours() {
     assert_eq!(cell.fgcolor(), vt100::Color::Idx(1), "{}", screen.text());
     project.write("go", "");
     screen.until("over");
-    screen.until("exit code 0");
+    screen.until("exited with code 0");
     screen.until_gone("running: Run");
 }
 
@@ -83,7 +83,7 @@ fn escape_cancels_and_what_was_queued_waits() {
     screen.until_gone("↳");
     screen.until_gone("1 prompt queued");
     screen.key(ENTER);
-    screen.until("exit code 0");
+    screen.until("exited with code 0");
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn what_waits_after_a_cancel_is_sent_by_enter() {
     screen.say("/run echo the third");
     screen.until("↳ /run echo the third");
     screen.key(ESCAPE);
-    screen.until("cancelled 2 prompts wait: Enter sends");
+    screen.until("cancelled 2 prompts queued: Enter: send");
     screen.key(ENTER);
     screen.until_gone("↳");
-    screen.until("echo the second: exit code 0");
-    screen.until("echo the third: exit code 0");
+    screen.until("echo the second exited with code 0");
+    screen.until("echo the third exited with code 0");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn what_is_queued_is_said_when_its_turn_comes() {
     screen.until("↳");
     project.write("go", "");
     screen.until_gone("↳");
-    screen.until("echo a queued word exit code 0");
+    screen.until("echo a queued word exited with code 0");
 }
 
 #[test]
@@ -132,15 +132,15 @@ fn always_says_what_it_comes_to_and_is_kept_to() {
     };
     edit(&mut screen, "hi", "hello");
     screen.until("2 a  Always allow edits");
-    screen.until("yes, in");
-    screen.until("this project until you revoke it: any edit of src/main.rs");
+    screen.until("– allow in this");
+    screen.until("project, until you revoke it: any edit of src/main.rs");
     read_what_is_asked();
     screen.key("a");
     screen.until("Edited src/main.rs at line 2.");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     edit(&mut screen, "hello", "goodbye");
     screen.until("println!(\"goodbye\")");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     assert!(project.read("src/main.rs").contains("goodbye"));
     assert!(!screen.text().contains("wants to"));
     drop(screen);
@@ -193,7 +193,7 @@ fn a_command_that_runs_is_seen_as_it_was_when_someone_looked() {
         screen.until("running: Run");
         is_golden(&mut screen, &project, &format!("running-{columns}x{rows}"));
         project.write("go", "");
-        screen.until("exit code 0");
+        screen.until("exited with code 0");
     }
 }
 
@@ -204,7 +204,7 @@ fn the_first_prompt_can_come_with_the_command() {
     let mut screen = begin(&project, 80, 24, "/read src/main.rs");
     screen.until("▌ /read src/main.rs");
     screen.until("println!(\"hi\");");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
 }
 
 #[test]

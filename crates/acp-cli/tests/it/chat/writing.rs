@@ -142,7 +142,7 @@ fn what_was_said_before_comes_back_by_up_and_by_search() {
     for said in ["fix the parser", "measure the table", "explain the lines"] {
         screen.say(said);
         screen.until(&format!("▌ {said}"));
-        screen.until_gone("Esc cancels");
+        screen.until_gone("Esc: cancel");
     }
     screen.key("\u{11}");
     assert_eq!(screen.end().0, Some(0));
@@ -220,13 +220,13 @@ fn the_list_of_commands_lies_over_the_line_that_says_what_goes_on() {
         project.allow_commands();
         let mut screen = chat(&project, columns, rows);
         screen.say("/run echo begun; sleep 1000");
-        screen.until("Esc cancels");
+        screen.until("Esc: cancel");
         screen.key("/");
         screen.until("/help");
         // It would stand in the middle of the list.
-        screen.until_gone("Esc cancels");
+        screen.until_gone("Esc: cancel");
         screen.key(ESCAPE);
-        screen.until("Esc cancels");
+        screen.until("Esc: cancel");
     }
 }
 

@@ -285,7 +285,10 @@ impl ShownSession {
                 }
             } else if now["status"] == "failed" && !now.contains_key("rawOutput") {
                 let said = now["content"].to_string();
-                assert!(said.contains("The agent was ended"), "{id}: {said}");
+                assert!(
+                    said.contains("The agent exited before this finished."),
+                    "{id}: {said}"
+                );
             }
         }
         for terminal in before.terminals.keys() {

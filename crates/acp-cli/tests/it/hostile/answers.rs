@@ -202,7 +202,7 @@ fn never_is_not_evaded_by_what_is_put_around_the_command() {
     // "Never" is among the client's own options, for what the agent did not ask for.
     let steps = [agent::terminal("touch", &["stolen"])];
     let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
-    choose(&mut terminal, "Reject exactly this always");
+    choose(&mut terminal, "Always reject exactly this in this project");
     terminal.ends(0);
 
     let sub = project.file("sub");
@@ -296,7 +296,7 @@ fn in_the_chat_a_yes_covers_what_was_shown_and_nothing_else() {
         screen.key(key);
     }
     screen.until_gone("asks for permission");
-    screen.until_gone("Esc cancels");
+    screen.until_gone("Esc: cancel");
     assert!(!project.file("stolen").exists());
     assert!(project.file("wanted").exists());
     let answers = agent::answers(&project);

@@ -75,11 +75,11 @@ fn fate(project: &TestProject, args: &str, deed: &str) -> (ActionOutcome, String
     let line = format!("{ACP} chat {args} \"$(cat .deed)\"");
     let mut screen = ChatScreen::start(project, 100, 30, &line);
     let done = |text: &str| {
-        ["Created made", "exit code 0", "second"]
+        ["Created made", "exited with code 0", "second"]
             .iter()
             .any(|word| text.contains(word))
     };
-    let refused = |text: &str| text.contains("ejected");
+    let refused = |text: &str| text.contains("ejected") || text.contains("Permission denied");
     let asked = |text: &str| text.contains("enter choose");
     screen.until_it("what becomes of it", |text| {
         done(text) || refused(text) || asked(text)

@@ -235,7 +235,7 @@ fn an_agent_in_the_sandbox_leaves_no_trap_behind() {
     assert!(!project.file("stolen").exists());
     // The person is told, and can look at it.
     let line = ended.line("acp reverted 3 changes");
-    let kept = line.rsplit("kept in ").next().unwrap();
+    let kept = line.rsplit("saved in ").next().unwrap();
     let kept = std::fs::read_to_string(Path::new(kept).join("undone__.git__hooks__pre-commit"));
     assert_eq!(kept.unwrap(), "evil\n");
 }

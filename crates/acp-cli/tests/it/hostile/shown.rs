@@ -247,9 +247,9 @@ fn an_option_is_shown_with_what_it_does() {
                 .find(|row| row.contains(name))
                 .unwrap_or_else(|| panic!("{name}: {shown}"))
         };
-        assert!(row("Reject – yes,").contains("for as long"), "{shown}");
+        assert!(row("Reject – allow").contains("for as long"), "{shown}");
         assert!(
-            row("Reject strangely –").contains("does not say whether this is a yes"),
+            row("Reject strangely –").contains("unknown whether this option allows or rejects"),
             "{shown}"
         );
         assert!(row("Reject – reject once").contains("Reject"), "{shown}");
@@ -264,10 +264,10 @@ fn what_does_not_fit_is_no_yes_before_it_was_seen() {
     let step = ask(json!({"toolCallId": "c", "title": "Look", "kind": "read", "content": [text]}));
     let mut screen = agent::chat(&project, 80, 24, &[step]);
     screen.say("go");
-    screen.until("more below");
+    screen.until("more lines: PgDn");
     read_what_is_asked();
     screen.key("y");
-    screen.until("read to its end first");
+    screen.until("read to the end first");
     assert_eq!(agent::answers(&project), [] as [Value; 0]);
     screen.key("\u{1b}[F");
     screen.until("rm -rf /");
@@ -295,9 +295,19 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
         request("elicitation/create", params)
     };
     let page = json!({"elicitationId": "e", "url": format!("https://example.org/{unseen}")});
-    for (step, until, times) in [
-        (asks("form", json!({"requestedSchema": form})), "1-1): ", 5),
-        (asks("url", page), "continue? [Y/n]: ", 1),
+    for (step, until, title, times) in [
+        (
+            asks("form", json!({"requestedSchema": form})),
+            "1-1): ",
+            "has a question",
+            5,
+        ),
+        (
+            asks("url", page),
+            "continue? [Y/n]: ",
+            "wants to open a web page",
+            1,
+        ),
     ] {
         let project = TestProject::new();
         let mut terminal = agent::run_on_terminal(&project, "", std::slice::from_ref(&step));
@@ -310,11 +320,11 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
         let project = TestProject::new();
         let mut screen = agent::chat(&project, 120, 100, &[step]);
         screen.say("go");
-        screen.until("asks you");
+        screen.until(title);
         screen.until("Sure?");
         screen.until("esc cancel the turn");
         let text = screen.text();
-        let (_, question) = text.split_once("asks you").unwrap();
+        let (_, question) = text.split_once(title).unwrap();
         let rows = question.lines().map(|row| row.trim_matches(['│', ' ']));
         let seen = rows.collect::<Vec<_>>().join("\n");
         shows_all(&seen);
@@ -369,7 +379,7 @@ fn what_is_long_is_cut_where_it_is_told_and_never_in_a_question() {
     let steps = [agent::update(announced), wait_for("go"), ask(call.clone())];
     let is_cut = |seen: &str| {
         let seen = seen.replace(['\r', '\n', ' '], "");
-        assert!(seen.contains("charactersleftout"), "{seen}");
+        assert!(seen.contains("charactersomitted"), "{seen}");
         assert!(
             seen.contains("theend") && seen.matches('x').count() < 400,
             "{seen}"

@@ -67,7 +67,7 @@ fn an_answer_to_a_question_that_was_withdrawn_is_not_one_to_the_next() {
     terminal.answer("answer [1-2]: ", "1");
     terminal.until("1");
     project.write("go", "");
-    terminal.until("withdrawn");
+    terminal.until("the agent withdrew this question");
     terminal.answer("touch stolen", "\n");
     terminal.answer("answer [1-3]: ", "3\n");
     terminal.ends(0);
@@ -82,7 +82,7 @@ fn a_line_that_comes_with_the_question_does_not_answer_it() {
     project.write("go", "");
     // As soon as anything of the next question is seen.
     terminal.answer("touch stolen", "1\n");
-    terminal.until("does not count");
+    terminal.until("input typed before the question was ignored");
     terminal.answer("answer [1-3]: ", "3\n");
     terminal.ends(0);
     assert_eq!(last_choice(&project), "reject_once");
@@ -97,7 +97,7 @@ fn in_the_chat_a_replaced_question_takes_no_key_of_the_first() {
     project.write("go", "");
     screen.until("touch stolen (execute)");
     screen.key("y");
-    screen.until("too early");
+    screen.until("key ignored because it came too soon");
     assert_eq!(
         agent::answers(&project).len(),
         1,

@@ -33,7 +33,7 @@ fn a_form_is_filled_in() {
     assert_eq!(
         screen,
         "\
-╭ fix-agent asks you ──────────────────────────────────────────────────────────╮
+╭ fix-agent has a question ────────────────────────────────────────────────────╮
 │ fix-agent asks: Who are you?                                                 │
 │ About you                                                                    │
 │ › Full name  required · 2 or more characters                                 │
@@ -43,7 +43,7 @@ fn a_form_is_filled_in() {
 │   42                                                                         │
 │   key  password                                                              │
 │                                                                              │
-│   [?] Are you sure?  required · not answered                                 │
+│   [?] Are you sure?  required · no answer                                    │
 │   colour                                                                     │
 │   ( ) Red                                                                    │
 │   ( ) Green – as grass                                                       │
@@ -58,22 +58,22 @@ fn a_form_is_filled_in() {
     // A missing value is shown, and its field gets the focus.
     assert!(matches!(shown.control('s'), QuestionOutcome::Changed));
     let screen = shown.screen();
-    assert_eq!(screen.matches("✗ This is required.").count(), 2, "{screen}");
+    assert_eq!(screen.matches("✗ Required.").count(), 2, "{screen}");
     shown.keys("A");
     assert!(
         shown
             .screen()
-            .contains("✗ That is too short: 2 characters at least.")
+            .contains("✗ Too short: enter at least 2 characters.")
     );
     shown.keys("da");
     assert_eq!(shown.draw(80, 24).1, Some(Position::new(7, 5)));
     shown.key(KeyCode::Tab);
     shown.key(KeyCode::Backspace);
     shown.keys("x");
-    assert!(shown.screen().contains("✗ That is no whole number."));
+    assert!(shown.screen().contains("✗ Enter a whole number."));
     shown.control('u');
     shown.keys("17");
-    assert!(shown.screen().contains("✗ It must be 18 to 99."));
+    assert!(shown.screen().contains("✗ Must be 18 to 99."));
     shown.control('u');
     shown.keys("18");
     shown.key(KeyCode::Enter);
@@ -127,7 +127,7 @@ fn a_form_can_be_declined_and_cancelled() {
     ));
     let screen = shown.screen();
     assert!(
-        screen.contains("cannot be filled in: the field x is required"),
+        screen.contains("Cannot show this form: the form has no schema for the required field x."),
         "{screen}"
     );
     assert!(!screen.contains("Submit"));
@@ -165,7 +165,7 @@ fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
     let (buf, cursor) = shown.draw(80, 24);
     let screen = text(&buf);
     assert!(
-        screen.contains("› f29") && screen.contains("more above"),
+        screen.contains("› f29") && screen.contains("lines above: PgUp"),
         "{screen}"
     );
     assert!(screen.contains("[ Submit ]"));

@@ -39,11 +39,11 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
 │ 3 3   }                                                                      │
 │ file /etc/passwd                                                             │
 │ ──────────────────────────────────────────────────────────────────────────── │
-│  1 y  Allow – yes, this time                                                 │
-│  2 a  Always allow – yes, in this project until you revoke it: any edit of   │
+│  1 y  Allow – allow once                                                     │
+│  2 a  Always allow – allow in this project, until you revoke it: any edit in │
 │       src/main.rs                                                            │
-│  3 n  Reject – no, this time                                                 │
-│  4 x  Never – no, in this project until you revoke it: any edit of           │
+│  3 n  Reject – reject once                                                   │
+│  4 x  Never – reject in this project, until you revoke it: any edit in       │
 │       src/main.rs                                                            │
 ╰ ↑↓ enter choose · esc cancel the turn ───────────────────────────────────────╯
 "
@@ -96,8 +96,7 @@ fn a_command_is_shown_to_the_last_character() {
     );
     assert!(screen.contains("│ in ."), "{screen}");
     assert!(
-        screen
-            .contains("2 a  Always allow – yes, for as long and as much as the agent remembers it"),
+        screen.contains("2 a  Always allow – allow for as long as the agent remembers it; not"),
         "{screen}"
     );
     let buf = shown.draw(80, 24).0;
@@ -134,7 +133,8 @@ fn what_always_means_is_said_as_it_is() {
     );
     assert!(screen.contains("in /tmp"), "{screen}");
     assert!(
-        screen.contains("Always allow – yes, in this project until you revoke it: exactly this"),
+        screen.contains("Always allow – allow in this project, until you revoke it: exactly ")
+            && screen.contains("  this command "),
         "{screen}"
     );
     let by = acp_host::DecisionSource::Default {
@@ -142,7 +142,7 @@ fn what_always_means_is_said_as_it_is() {
     };
     let screen = shown(AlwaysEffect::AskEachTime(by));
     assert!(
-        screen.contains("but you are asked again each time"),
+        screen.contains("allow this time only: the default of rules.toml"),
         "{screen}"
     );
     let screen = shown(AlwaysEffect::OwnOptions);
@@ -194,7 +194,11 @@ fn what_is_typed_on_answers_nothing() {
         now: at(900),
         theme: Theme::default(),
     };
-    assert!(shown.screen().contains("that key came too early to count"));
+    assert!(
+        shown
+            .screen()
+            .contains("key ignored because it came too soon")
+    );
     // Scrolling and leaving always work.
     let page = KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE);
     assert!(matches!(
@@ -207,7 +211,7 @@ fn what_is_typed_on_answers_nothing() {
         shown.view.key(key('q'), at(1020)),
         QuestionOutcome::Changed
     ));
-    assert!(!shown.screen().contains("too early"));
+    assert!(!shown.screen().contains("too soon"));
     assert_eq!(chosen(&shown.view.key(key('y'), at(1040))), Some("once"));
     shown.view.on_shown(at(2000));
     assert!(matches!(
@@ -225,7 +229,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
         screen.contains("line-1\n") || screen.contains("line-1 "),
         "{screen}"
     );
-    assert!(screen.contains("more below: PgDn"), "{screen}");
+    assert!(screen.contains("more lines: PgDn"), "{screen}");
     assert!(screen.contains("1 y  Allow"), "{screen}");
     assert_eq!(screen.lines().count(), 24);
     let mut seen = screen.clone();
@@ -239,7 +243,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
         assert!(seen.contains(&format!("line-{n} ")), "{n}");
     }
     assert!(
-        shown.screen().contains("more above: PgUp"),
+        shown.screen().contains("lines above: PgUp"),
         "{}",
         shown.screen()
     );
@@ -257,7 +261,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     let mut shown = ShownQuestion::new(permission(call, many.collect(), AlwaysEffect::LeftToAgent));
     let screen = text(&shown.draw(40, 12).0);
     assert!(
-        screen.contains("Do it") && screen.contains("other options: ↑↓"),
+        screen.contains("Do it") && screen.contains("more options: ↑↓"),
         "{screen}"
     );
     shown.key(KeyCode::Up);
@@ -266,7 +270,7 @@ fn what_is_long_scrolls_and_the_options_stay() {
     // Not before all possible answers have been visible.
     assert_eq!(chosen(&shown.key(KeyCode::Enter)), None);
     let screen = text(&shown.draw(60, 12).0);
-    assert!(screen.contains("must be read to its end first"), "{screen}");
+    assert!(screen.contains("read to the end first"), "{screen}");
     shown.key(KeyCode::End);
     assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("29"));
 }
@@ -285,21 +289,17 @@ fn an_option_says_what_it_is_whatever_it_is_called() {
     let mut shown = ShownQuestion::new(permission(call, options, AlwaysEffect::LeftToAgent));
     let screen = shown.screen();
     assert!(
-        screen.contains(r"1 y  No\u{1b}[2J way\u{202e} – yes, this time"),
+        screen.contains(r"1 y  No\u{1b}[2J way\u{202e} – allow once"),
         "{screen}"
     );
     assert!(
-        screen.contains("2    Hm – the agent does not say whether this is a yes"),
+        screen.contains("2    Hm – unknown whether this option allows or rejects"),
         "{screen}"
     );
     assert!(screen.contains("url: https://example.org"), "{screen}");
     let call = ToolCallUpdate::new("c");
     let mut shown = ShownQuestion::new(permission(call, Vec::new(), AlwaysEffect::LeftToAgent));
-    assert!(
-        shown
-            .screen()
-            .contains("The agent offers nothing to answer")
-    );
+    assert!(shown.screen().contains("The agent offers no options"));
 }
 
 #[test]

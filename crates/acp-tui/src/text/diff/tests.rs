@@ -265,7 +265,7 @@ fn ends_of_lines_are_shown_where_they_differ() {
 fn files_that_did_not_change_or_are_too_large_say_so() {
     assert_eq!(
         unified(&v1("/code/a", Some("x\n"), "x\n"), 40),
-        ["a", "no change"]
+        ["a", "no changes"]
     );
     assert_eq!(
         unified(&v1("/code/a", None, ""), 40),
@@ -287,7 +287,7 @@ fn what_is_too_long_is_counted() {
     let all = unified(&v1("/code/a", None, &numbered(1..=12_345)), 60);
     assert_eq!(all.len(), 1 + 5_000 + 1);
     assert_eq!(all[0], "a  new file  +12,345");
-    assert_eq!(all[5_001], "⋯ 7,345 more changed lines not shown");
+    assert_eq!(all[5_001], "⋯ 7,345 more changed lines hidden");
 }
 
 #[test]
@@ -460,7 +460,7 @@ proptest! {
         // Replacing the old lines with the shown ones gives the new text.
         let mut rebuilt = Vec::new();
         let mut at = 0;
-        for line in shown.iter().skip(1).filter(|line| *line != "no change") {
+        for line in shown.iter().skip(1).filter(|line| *line != "no changes") {
             if let Some(gap) = line.strip_prefix("⋯ ") {
                 let count: usize = gap.split(' ').next().unwrap().parse().unwrap();
                 rebuilt.extend(old[at..at + count].iter().cloned());
@@ -480,7 +480,7 @@ proptest! {
                 }
             }
         }
-        if shown.get(1).is_some_and(|line| line == "no change") {
+        if shown.get(1).is_some_and(|line| line == "no changes") {
             prop_assert_eq!(old, new);
         } else {
             prop_assert_eq!(rebuilt, new);

@@ -82,7 +82,10 @@ async fn prompts_that_wait_beyond_the_limit_are_refused() {
     }
     let (code, text) = peer.error(3).await;
     assert_eq!(code, -32603);
-    assert_eq!(text, "more than 2");
+    assert_eq!(
+        text,
+        "too many queued prompts in this session: the limit is 2"
+    );
     // Another session has room of its own.
     let other = peer.new_session().await;
     peer.prompt(5, &other, "wait").await;
@@ -111,7 +114,7 @@ async fn requests_that_take_too_much_together_are_refused_and_one_alone_is_not()
     peer.prompt(2, &s, "little").await;
     let (code, text) = peer.error(2).await;
     assert_eq!(code, -32603);
-    assert_eq!(text, "more than 20000 bytes");
+    assert_eq!(text, "concurrent requests exceed the limit of 20000 bytes");
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(1).await;
     // There is room again.
@@ -137,7 +140,7 @@ async fn what_would_take_too_much_memory_is_treated_as_too_long() {
         peer.line(&message).await;
         let (code, text) = peer.error(7).await;
         assert_eq!(code, -32600);
-        assert!(text.contains("over the limit of 200000 bytes"), "{text}");
+        assert!(text.contains("limit: 200000 bytes"), "{text}");
     }
     // Nobody waits for the answer to a notification.
     peer.line(format!(r#"{{"method":"_x","params":{dense}}}"#))

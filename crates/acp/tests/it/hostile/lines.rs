@@ -315,7 +315,7 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
     peer.prompt(1, &s, "second").await;
     let (code, text) = peer.error(1).await;
     assert_eq!(code, -32600);
-    assert!(text.contains("this id is still being worked on"), "{text}");
+    assert!(text.contains("this id is already in flight"), "{text}");
     // "1" is another id.
     peer.prompt("1", &s, "third").await;
     gate.add_permits(2);

@@ -50,7 +50,7 @@ async fn a_request_over_the_limit_is_refused_by_its_id() {
             peer.line(big(message)).await;
             let (code, text) = peer.error(id).await;
             assert_eq!(code, -32600, "{message}");
-            assert!(text.contains("over the limit of 2000 bytes"), "{text}");
+            assert!(text.contains("limit: 2000 bytes"), "{text}");
         }
         peer.prompt(5, &s, "still there?").await;
         peer.result(5).await;
@@ -83,10 +83,7 @@ async fn an_answer_over_the_limit_fails_its_request() {
                 matches!(error, Error::Unreadable { .. }),
                 "{answer}: {error}"
             );
-            assert!(
-                error.to_string().contains("over the limit of 2000 bytes"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("limit: 2000 bytes"), "{error}");
         }
         // A request of the agent's that is over the limit fails nobody's of ours.
         let opening = tokio::spawn({
@@ -126,7 +123,7 @@ async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
     assert!(!turn.is_finished());
     gate.add_permits(2);
     let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
-    assert!(error.to_string().contains("over the limit"), "{error}");
+    assert!(error.to_string().contains("message too large"), "{error}");
     lives(&session, &mut peer).await;
 }
 

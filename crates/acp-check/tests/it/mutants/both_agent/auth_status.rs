@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "auth-status/4",
-            "and `session/new` wants a login",
+            "the state is \"not_required\", but `session/new` requires a login",
             "it wants a login, and says that it does not",
             both(
                 answer("auth/status", |result| {

@@ -57,7 +57,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/6",
-            "A deleted session is no longer listed.",
+            "provider \"second\" is no longer listed",
             "what it has disabled is gone",
             answer("providers/list", |result| {
                 let providers = result["providers"].as_array_mut().unwrap();
@@ -68,13 +68,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/7",
-            "required provider",
+            " was disabled",
             "it can do without any",
             pretend_if("providers/disable", |_| true),
         ),
         mutant(
             "providers/7",
-            "instead of -32602",
+            "it failed with -32603 (no); expected -32602",
             "it has one error for all",
             refuse("providers/disable", -32603),
         ),

@@ -39,13 +39,13 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/3",
-            "it does not list the one that is",
+            "with archived sessions included, the archived session is missing",
             "it knows no filter",
             hear("session/list", |params| set(params, "archived", None)),
         ),
         mutant(
             "session-archive/3",
-            "it does not list one that is not archived",
+            "with archived sessions included, a session that is not archived is missing",
             "to include is to have no others to it",
             hear("session/list", |params| {
                 if params["archived"] == "include" {
@@ -55,7 +55,7 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/4",
-            "it lists one that is not",
+            "with only archived sessions, a session that is not archived is listed",
             "it has one filter",
             hear("session/list", |params| {
                 if params["archived"] == "only" {
@@ -65,13 +65,13 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/4",
-            "it does not list the one that is",
+            "with only archived sessions, the archived session is missing",
             "it knows no filter",
             hear("session/list", |params| set(params, "archived", None)),
         ),
         mutant(
             "session-archive/5",
-            "and its `archived` is null",
+            "is not archived, but its `archived` is null",
             "it does not say which are archived",
             answer("session/list", |result| {
                 for info in result["sessions"].as_array_mut().into_iter().flatten() {
@@ -110,19 +110,19 @@ fn lists() -> Vec<Mutant> {
 
 fn changes(version: &str) -> Vec<Mutant> {
     let goes_on = match version {
-        "v1" => "the turn has not ended",
-        _ => "it went on with `agent_message_chunk`",
+        "v1" => "the turn did not end",
+        _ => "it continued with `agent_message_chunk`",
     };
     vec![
         mutant(
             "session-archive/7",
-            "and is not listed",
+            "the unarchived session is not listed",
             "nothing comes out of its archive",
             pretend_if("session/unarchive", |_| true),
         ),
         mutant(
             "session-archive/8",
-            "session/prompt` failed with error",
+            "failed with error -32603: no",
             "it throws away what it archives",
             both(
                 refuse_after("session/archive", "session/load"),
@@ -131,13 +131,13 @@ fn changes(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-archive/9",
-            "`session/archive` was answered with error",
+            "`session/archive` failed with error -32602: no",
             "it archives what is not archived yet",
             refuse_from("session/archive", -32602, 2),
         ),
         mutant(
             "session-archive/10",
-            "`session/unarchive` was answered with error",
+            "`session/unarchive` failed with error -32602: no",
             "it takes out what is in",
             refuse("session/unarchive", -32602),
         ),

@@ -9,7 +9,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
             "session-status/1",
-            "and its status is \"saved\"",
+            "the session is open, but its status is \"saved\"",
             "to it none is open",
             answer("session/status", |result| result["status"] = json!("saved")),
         ),
@@ -27,7 +27,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/3",
-            "instead of -32002",
+            "it failed with -32602 (no); expected -32002",
             "it has one error for all",
             other_code("session/status", -32602),
         ),

@@ -17,7 +17,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "subagents/2",
-            "`session_message` is about the session \"another\"",
+            "`session_message` refers to session \"another\", which was not announced",
             "it sends messages to whom it has not announced",
             then_says(
                 |update| update["sessionUpdate"] == "subagent_update",
@@ -46,7 +46,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "subagents/3",
-            "and by \"another\"",
+            "and \"another\"",
             "its subagents change hands",
             then_says(
                 |update| update["sessionUpdate"] == "subagent_update",

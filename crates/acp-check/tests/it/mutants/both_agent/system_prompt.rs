@@ -48,7 +48,7 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "system-prompt/7",
-            "told by the system prompt to remember 7351",
+            "the system prompt says to remember 7351, but when asked for it, the agent said",
             "it takes system prompts and forgets them",
             hear("session/new", |params| set(params, "systemPrompt", None)),
         ),
@@ -56,20 +56,11 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
     mutants.extend(opening("session/new", "`session/new` with"));
     mutants.extend(opening("session/resume", "`session/resume` with"));
     mutants.extend(opening("session/fork", "`session/fork` with"));
-    mutants.extend(old(
-        "session/resume",
-        "`session/resume` was answered with error",
-    ));
-    mutants.extend(old(
-        "session/fork",
-        "`session/fork` was answered with error",
-    ));
+    mutants.extend(old("session/resume", "`session/resume` failed with error"));
+    mutants.extend(old("session/fork", "`session/fork` failed with error"));
     if version == "v1" {
         mutants.extend(opening("session/load", "`session/load` with"));
-        mutants.extend(old(
-            "session/load",
-            "`session/load` was answered with error",
-        ));
+        mutants.extend(old("session/load", "`session/load` failed with error"));
     }
     mutants
 }

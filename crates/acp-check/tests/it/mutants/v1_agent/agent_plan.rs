@@ -8,7 +8,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/agent-plan/1",
-            "and not in the one between",
+            "entry \"Look again\" is missing from one plan update, but present before and after it",
             "it tells what has changed of the plan, and no more",
             update("plan", |plan| {
                 if plan["entries"][1]["status"] == "in_progress"
@@ -20,7 +20,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/agent-plan/2",
-            "has no words",
+            "a plan entry has no text",
             "it plans without words",
             update("plan", |plan| plan["entries"][0]["content"] = json!(" ")),
         ),

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/authentication/1",
-            "it named \"tui\", which needs a terminal",
+            "it offered \"tui\", which requires a terminal, but the client does not support `auth.terminal`",
             "it names every method to everybody",
             answer("initialize", |result| {
                 let terminal = json!({"type": "terminal", "id": "tui", "name": "Terminal"});
@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/4",
-            "still wants a login",
+            "`authenticate` succeeded, but `session/new` still requires a login",
             "it forgets who has logged in",
             refuse("session/new", -32000),
         ),

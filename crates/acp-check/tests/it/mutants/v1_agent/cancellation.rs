@@ -85,7 +85,7 @@ fn others() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/40",
-            "was answered 2 times",
+            "the prompt cancelled twice got 2 responses",
             "it answers a cancelled prompt twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/prompt" {
@@ -127,7 +127,7 @@ fn others() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/45",
-            "the turn has not ended",
+            "the turn did not end",
             "it says that the session is closed, and works on",
             instead("session/close", |_| true, json!({"result": {}})),
         ),

@@ -78,7 +78,7 @@ fn taken() -> Vec<Mutant> {
         ),
         mutant(
             "v1/content/8",
-            "the turn has not ended",
+            "the turn did not end",
             "it offers no images, and has no answer to them",
             both(
                 answer("initialize", |result| {
@@ -89,7 +89,7 @@ fn taken() -> Vec<Mutant> {
         ),
         mutant(
             "v1/content/9",
-            "the turn has not ended",
+            "the turn did not end",
             "it has no answer to what it does not know",
             ignore("session/prompt", has(|block| block["type"] == "hologram")),
         ),
@@ -130,7 +130,7 @@ fn shown() -> Vec<Mutant> {
         ),
         mutant(
             "v1/content/13",
-            "\"png\" is no MIME type",
+            "invalid MIME type \"png\"",
             "it tells an image's type by its ending",
             update("agent_message_chunk", |update| {
                 if update["content"]["type"] == "image" {

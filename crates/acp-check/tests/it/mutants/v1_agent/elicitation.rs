@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/4",
-            "\"another\" is told to be done",
+            "`elicitation/complete` for unknown elicitation \"another\"",
             "it tells of a page that it has not shown",
             call("elicitation/complete", |params| {
                 params["elicitationId"] = json!("another")

@@ -45,7 +45,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/4",
-            "not an answer to request",
+            "waiting for a response to request 1",
             "it passes over what it does not know",
             withhold(UNKNOWN, true),
         ),
@@ -63,7 +63,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/7",
-            "after the notification `session/acp-check`",
+            "it stopped responding after the unknown notification `session/acp-check`",
             "it ends when a later version speaks",
             ends_at("session/acp-check"),
         ),
@@ -88,7 +88,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/10",
-            "`result.mood` is not part of the specification",
+            "`result.mood` is not in the specification; custom fields belong in `_meta`",
             "it has a field of its own",
             answer("session/new", |result| result["mood"] = json!("good")),
         ),

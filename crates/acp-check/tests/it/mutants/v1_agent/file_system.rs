@@ -28,7 +28,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/3",
-            "\"notes.txt\" is no absolute path",
+            "\"notes.txt\" is not an absolute path",
             "it names files as the project has them",
             call("fs/read_text_file", |params| {
                 // The edit's, which has no line, is to succeed.
@@ -39,7 +39,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/4",
-            "it has asked for line 0",
+            "it requested line 0, but lines start at 1",
             "it counts lines from 0",
             call("fs/read_text_file", |params| {
                 if params["line"].is_u64() {
@@ -61,8 +61,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/7",
-            "after empty file",
-            "it does not get over empty file",
+            "after an empty file: `session/prompt` failed with error -32603: no more",
+            "it does not get over an empty file",
             only_once("session/prompt"),
         ),
         mutant(

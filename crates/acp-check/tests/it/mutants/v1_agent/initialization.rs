@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/3",
-            "requested version 1, got 65535",
+            "requested version 65535, which does not exist, got 65535",
             "it echoes the version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535);
@@ -89,13 +89,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/12",
-            "not an answer to request",
+            "waiting for a response to request 0",
             "it drops what comes too early",
             withhold("session/new", true),
         ),
         mutant(
             "v1/initialization/13",
-            "not an answer to request",
+            "waiting for a response to request 1",
             "it drops what comes twice",
             second_dropped,
         ),

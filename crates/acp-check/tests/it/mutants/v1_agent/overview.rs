@@ -21,7 +21,7 @@ fn ids() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/1",
-            "answered `_acp-check/unknown` twice",
+            "it sent two responses to `_acp-check/unknown`",
             "it refuses everything twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == UNKNOWN {
@@ -31,7 +31,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/1",
-            "answered `session/new` twice",
+            "it sent two responses to `session/new`",
             "it opens every session twice",
             change(|passing| {
                 if passing.said && passing.answers && passing.method == "session/new" {
@@ -41,7 +41,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/2",
-            "not a response with id \"first/of acp-check\"",
+            "waiting for a response with id \"first/of acp-check\"",
             "its answers to string ids have a number",
             id_of_answer(
                 |id| id.as_str().is_some_and(|id| id.contains('/')),
@@ -50,7 +50,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/3",
-            "not a response with id \"17\"",
+            "waiting for a response with id \"17\"",
             "it makes numbers of all that looks like one",
             id_of_answer(Value::is_string, |id| {
                 let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
@@ -59,7 +59,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/4",
-            "not a response with id -7",
+            "waiting for a response with id -7",
             "its ids have no sign",
             id_of_answer(Value::is_i64, |id| {
                 json!(id.as_i64().unwrap_or_default().unsigned_abs())
@@ -67,7 +67,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/4",
-            "not a response with id 9007199254740991",
+            "waiting for a response with id 9007199254740991",
             "its ids have 32 bits",
             id_of_answer(Value::is_u64, |id| {
                 json!(id.as_u64().unwrap_or_default() & 0xffff_ffff)
@@ -75,7 +75,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/5",
-            "not a response with id null",
+            "waiting for a response with id null",
             "it takes a request with the id null for a notification",
             change(|passing| {
                 let null = |message: &Value| message["id"].is_null();
@@ -86,7 +86,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/6",
-            "not responses to 20 requests",
+            "waiting for responses to 20 requests",
             "it answers ten requests and no more",
             || {
                 let mut answered = 0;
@@ -102,7 +102,7 @@ fn ids() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/7",
-            "not an answer with id",
+            "waiting for a response with id 1",
             "it takes a request with the id of one of its own for the answer",
             own_id_taken,
         ),
@@ -117,7 +117,7 @@ fn answers() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/8",
-            "answered the notification `session/cancel`",
+            "it responded to the notification `session/cancel`, which has no id",
             "it confirms that it cancels",
             change(move |passing| {
                 if !passing.said && passing.method == "session/cancel" {
@@ -128,7 +128,7 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/8",
-            "answered the notification `_acp-check/hello`",
+            "it responded to the notification `_acp-check/hello`, which has no id",
             "it refuses notifications that it does not know",
             change(move |passing| {
                 if !passing.said && passing.method == "_acp-check/hello" {
@@ -138,7 +138,7 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/9",
-            "answered a notification whose `sessionId` is no string",
+            "it responded to a notification whose `sessionId` is no string, which has no id",
             "it refuses notifications that it cannot read",
             change(move |passing| {
                 let broken = |message: &Value| message["params"]["sessionId"].is_object();
@@ -152,25 +152,25 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/15",
-            "not an answer to request",
+            "waiting for a response to request 1",
             "it drops what it cannot read",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/overview/18",
-            "`error` beside `result`",
+            "the response to `initialize` has both `result` and `error`",
             "it says that there is no error",
             of_answer("initialize", |message| message["error"] = Value::Null),
         ),
         mutant(
             "v1/overview/18",
-            "`result` beside `error`",
+            "the error for an unknown method has both `result` and `error`",
             "it says that there is no result",
             of_answer(NOTHING, |message| message["result"] = Value::Null),
         ),
         mutant(
             "v1/overview/19",
-            "null for `jsonrpc`",
+            "the response to `initialize` has `jsonrpc` null; expected \"2.0\"",
             "it leaves out the version of JSON-RPC",
             of_answer("initialize", |message| {
                 message.as_object_mut().unwrap().remove("jsonrpc");
@@ -189,13 +189,13 @@ fn answers() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/21",
-            "no method `session/prompt`",
+            "it does not support `session/prompt` (error -32601)",
             "it cannot be prompted",
             refuse("session/prompt", -32601),
         ),
         mutant(
             "v1/overview/21",
-            "no method `session/new`",
+            "it does not support `session/new` (error -32601)",
             "it has no sessions",
             refuse("session/new", -32601),
         ),
@@ -212,7 +212,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/10",
-            "not a response to invalid JSON",
+            "waiting for a response to invalid JSON",
             "it passes over what is no JSON",
             no_error(-32700),
         ),
@@ -237,7 +237,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/13",
-            "answered with a result",
+            "`acp-check/nothing` succeeded; expected an error",
             "it has done whatever it is asked",
             of_answer(NOTHING, |message| {
                 *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
@@ -257,7 +257,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/17",
-            "no `code` that is an integer",
+            "the error has no integer `code`",
             "its codes are words",
             of_answer(NOTHING, |message| {
                 message["error"]["code"] = json!("not found");
@@ -265,7 +265,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/17",
-            "no `message` that is a string",
+            "the error has no string `message`",
             "its errors say nothing",
             of_answer(NOTHING, |message| {
                 message["error"].as_object_mut().unwrap().remove("message");
@@ -278,13 +278,13 @@ fn params() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/22",
-            "the path \"notes.txt\" is not absolute",
+            "path is not absolute: \"notes.txt\"",
             "it tells where it reads within the project",
             of_locations(|location| location["path"] = json!("notes.txt")),
         ),
         mutant(
             "v1/overview/22",
-            "the path \"./notes.txt\" is not absolute",
+            "path is not absolute: \"./notes.txt\"",
             "it reads within the project",
             call("fs/read_text_file", |params| {
                 params["path"] = json!("./notes.txt");

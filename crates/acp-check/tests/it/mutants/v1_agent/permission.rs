@@ -32,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/33",
-            "permission was requested for tool call",
+            "which was not reported",
             "it asks for what nobody knows of",
             call(ASKS, |params| {
                 params["toolCall"]["toolCallId"] = json!("another")
@@ -40,19 +40,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/34",
-            "every permission was rejected, and the file was changed",
+            "every permission was rejected, but the file was changed to \"alpha",
             "it takes a no for a yes",
             hears_option("yes"),
         ),
         mutant(
             "v1/tool-calls/35",
-            "the file is not changed",
+            "every permission was granted, but the file was not changed: \"alpha",
             "it takes a yes for a no",
             hears_option("no"),
         ),
         mutant(
             "v1/tool-calls/36",
-            "never reported to be in progress",
+            "was allowed, but never reported as in progress",
             "it does not tell what it is at",
             without_updates(&["tool_call_update"], |update| {
                 update["status"] == "in_progress"
@@ -60,19 +60,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/37",
-            "the turn was cancelled when permission was asked for",
+            "the turn was cancelled during a permission request, but the file was changed to \"alpha",
             "it takes a cancellation for a yes",
             both(hears_option("yes"), unheard("session/cancel", false)),
         ),
         mutant(
             "v1/tool-calls/38",
-            "after an error for an answer",
+            "after an error response to a permission request: `session/prompt` failed with error -32603: no more",
             "it does not get over an error",
             only_once("session/prompt"),
         ),
         mutant(
             "v1/tool-calls/39",
-            "has ended as cancelled",
+            "a permission was rejected, and the turn ended with cancelled",
             "it takes a rejection for a cancellation",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");

@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/prompt-turn/1",
-            "\"done\" is none of",
+            "invalid stop reason \"done\"; expected one of end_turn, max_tokens, max_turn_requests, refusal,",
             "it has a stop reason of its own",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("done")
@@ -27,19 +27,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/1",
-            "the turn has not ended",
+            "the turn did not end",
             "it has nothing to answer",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/prompt-turn/2",
-            "without an update that says anything",
+            "the turn ended without any output",
             "it says nothing",
             without_updates(&["agent_message_chunk", "agent_thought_chunk"], |_| true),
         ),
         mutant(
             "v1/prompt-turn/3",
-            "`agent_message_chunk` has come after",
+            "`agent_message_chunk` was sent after the response to the prompt",
             "it goes on after the answer",
             late("session/prompt", chunk()),
         ),
@@ -53,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/5",
-            "`fs/read_text_file` is for the session \"another\"",
+            "`fs/read_text_file` is for session \"another\", but the only session is",
             "it reads for another session",
             call("fs/read_text_file", |params| {
                 params["sessionId"] = json!("another")
@@ -67,7 +67,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/7",
-            "asked to remember 7351",
+            "asked to remember and repeat 7351, it said \"I do not know.\"",
             "it forgets",
             update("agent_message_chunk", |update| {
                 update["content"]["text"] = json!("I do not know.");
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/8",
-            "nobody has cancelled",
+            "the stop reason is \"cancelled\", but the turn was not cancelled",
             "every turn of its is cancelled",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("cancelled");
@@ -83,13 +83,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/9",
-            "the turn has not ended",
+            "the turn did not end",
             "it does not hear of nothing",
             ignore("session/prompt", |params| params["prompt"] == json!([])),
         ),
         mutant(
             "v1/prompt-turn/10",
-            "that nobody has opened",
+            "a prompt for an unknown session succeeded with",
             "it takes prompts for any session",
             instead(
                 "session/prompt",
@@ -111,7 +111,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/13",
-            "the turn has not ended",
+            "the turn did not end",
             "it loses what comes while it works",
             heard_once("session/prompt"),
         ),

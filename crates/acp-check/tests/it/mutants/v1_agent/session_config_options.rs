@@ -38,7 +38,7 @@ fn told() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/2",
-            "at first the option \"mode\" has the value \"lunch\"",
+            "at first, option \"mode\" has the invalid value \"lunch\"",
             "it has a value that there is not",
             answer("session/new", lunch),
         ),
@@ -58,13 +58,13 @@ fn told() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/10",
-            "in the update the option \"mode\" has the value \"lunch\"",
+            "in the update, option \"mode\" has the invalid value \"lunch\"",
             "it changes to a value that there is not",
             update("config_option_update", lunch),
         ),
         mutant(
             "v1/session-config-options/11",
-            "\"loud\" is on or off",
+            "option \"loud\" is boolean, but the client does not support boolean options",
             "it shows such options to every client",
             hear("initialize", |params| {
                 params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
@@ -72,13 +72,13 @@ fn told() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/18",
-            "for session that was opened again after it was closed",
+            "after the session was opened again, option \"mode\" has the invalid value \"lunch\"",
             "what it loads has a value that there is not",
             answer("session/load", lunch),
         ),
         mutant(
             "v1/session-config-options/19",
-            "for session that was opened again after it was closed",
+            "after the session was opened again, option \"mode\" has the invalid value \"lunch\"",
             "what it resumes has a value that there is not",
             answer("session/resume", lunch),
         ),
@@ -104,7 +104,7 @@ fn set() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/6",
-            "in the answer the option \"mode\" has the value \"lunch\"",
+            "in the response, option \"mode\" has the invalid value \"lunch\"",
             "it answers with a value that there is not",
             answer(SET, lunch),
         ),
@@ -155,7 +155,7 @@ fn modes() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/15",
-            "and no `modes`",
+            "there is a config option of category `mode`, but no `modes`",
             "it shows modes as an option only",
             answer("session/new", |result| {
                 result.as_object_mut().unwrap().remove("modes");

@@ -85,7 +85,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/9",
-            "but is listed as",
+            "the returned title is \"Set by the check\", but it is listed as \"answer\"",
             "it forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),
@@ -109,13 +109,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-delete/2",
-            "`session/delete` was answered with error",
+            "`session/delete` failed with error -32002: no",
             "it wants to know what it deletes",
             refuse("session/delete", -32002),
         ),
         mutant(
             "v1/session-delete/3",
-            "`session/delete` was answered with error",
+            "`session/delete` failed with error -32002: no",
             "it wants to know that something is there still",
             crate::mutants::layer::refuse_from("session/delete", -32002, 2),
         ),

@@ -20,19 +20,19 @@ fn loaded() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-setup/20",
-            "was said, and not replayed",
+            "\"answer\" was not replayed as `user_message_chunk` before the response",
             "it replays nothing of the user's",
             without("user_message_chunk"),
         ),
         mutant(
             "v1/session-setup/20",
-            "session/delete` of an existing session failed with error",
+            "`session/load` of an existing session failed with error -32002: no",
             "it loads nothing",
             refuse("session/load", -32002),
         ),
         mutant(
             "v1/session-setup/21",
-            "did not replay it",
+            "\"Hello.\" was not replayed as `agent_message_chunk` before the response",
             "it replays nothing of its own",
             in_load(
                 |told| told["sessionUpdate"] = json!("agent_thought_chunk"),
@@ -41,19 +41,19 @@ fn loaded() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/22",
-            "before the prompt that it answers",
+            "the agent's message was replayed before its prompt",
             "it replays the newest first",
             backwards,
         ),
         mutant(
             "v1/session-setup/23",
-            "came after response to `session/load`",
+            "a `user_message_chunk` was sent after the response to `session/load`",
             "it goes on replaying after its answer",
             late,
         ),
         mutant(
             "v1/session-setup/24",
-            "`user_message_chunk` came for session \"old\"",
+            "was loaded, but a `user_message_chunk` was sent for session \"old\"",
             "it replays under a name of its own",
             change(|passing| {
                 if let Some(message) = passing.message
@@ -72,13 +72,13 @@ fn loaded() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/26",
-            "`session/load` of a session that there is not",
+            "`session/load` of an unknown session succeeded",
             "it loads whatever is asked for",
             pretend_if("session/load", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/27",
-            "it does not support `session/load``, but the request succeeded",
+            "it does not support `session/load`, but the request succeeded",
             "it loads without having said that it can",
             answer("initialize", |result| {
                 result["agentCapabilities"]["loadSession"] = json!(false);
@@ -91,7 +91,7 @@ fn resumed() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-setup/28",
-            "`user_message_chunk` came before the answer",
+            "a `user_message_chunk` was sent before the response to `session/resume`",
             "it loads when it should resume",
             change(|passing| {
                 if let Some(message) = passing.message
@@ -110,13 +110,13 @@ fn resumed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/30",
-            "`session/resume` of a session that there is not",
+            "`session/resume` of an unknown session succeeded",
             "it resumes whatever is asked for",
             pretend_if("session/resume", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/31",
-            "answered with error -32602",
+            "`session/resume` of an existing session failed with error -32602: no",
             "it wants to know the MCP servers, though there be none",
             refuse_if("session/resume", -32602, |params| {
                 params.get("mcpServers").is_none()
@@ -124,7 +124,7 @@ fn resumed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/32",
-            "it does not support `session/resume``, but the request succeeded",
+            "it does not support `session/resume`, but the request succeeded",
             "it resumes without having said that it can",
             not_said("resume"),
         ),
@@ -135,25 +135,25 @@ fn closed() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-setup/40",
-            "`session/close` was answered with error",
+            "`session/close` failed with error -32603: no",
             "it closes nothing",
             refuse("session/close", -32603),
         ),
         mutant(
             "v1/session-setup/41",
-            "not responses to 2 requests",
+            "waiting for responses to 2 requests",
             "it forgets the prompt of a session that is closed",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/41",
-            "not responses to 2 requests",
+            "waiting for responses to 2 requests",
             "it waits for the turn before it closes a session",
             unheard("session/close", false),
         ),
         mutant(
             "v1/session-setup/42",
-            "ended as \"refusal\"",
+            "the turn ended with \"refusal\"; expected \"cancelled\"",
             "it takes a session that is closed for one that it refuses",
             answer("session/prompt", |result| {
                 result["stopReason"] = json!("refusal")

@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-modes/1",
-            "\"lunch\" is none of",
+            "the current mode \"lunch\" is not one of ask, code",
             "it begins in an unknown mode",
             answer("session/new", |result| {
                 result["modes"]["currentModeId"] = json!("lunch");
@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/4",
-            "\"no-such-mode\" was set",
+            "it accepted the unavailable mode \"no-such-mode\"",
             "it takes any mode",
             instead(
                 "session/set_mode",
@@ -55,7 +55,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-modes/7",
-            "that nobody has opened was set",
+            "it set the mode of an unknown session",
             "it takes any session",
             instead(
                 "session/set_mode",

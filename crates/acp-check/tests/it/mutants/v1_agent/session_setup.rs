@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/2",
-            "two sessions with the id \"session\"",
+            "it opened two sessions with id \"session\"",
             "it has one session",
             answer("session/new", |result| {
                 result["sessionId"] = json!("session")
@@ -31,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/3",
-            "the session is in",
+            ", but it used",
             "it works where it was started",
             hear("session/new", |params| {
                 let cwd = params["cwd"]
@@ -59,7 +59,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/6",
-            "was to get \"an argument\", and got \"\"",
+            "the MCP server expected \"an argument\", got",
             "it leaves out the last argument",
             hear("session/new", |params| {
                 if let Some(args) = params["mcpServers"][0]["args"].as_array_mut() {
@@ -69,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/6",
-            "was to get \"a variable\", and got \"\"",
+            "the MCP server expected \"a variable\", got",
             "it leaves out the environment",
             hear("session/new", |params| {
                 if params["mcpServers"][0].is_object() {
@@ -85,13 +85,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/7",
-            "not responses to 2 requests",
+            "waiting for responses to 2 requests",
             "it does not answer when two turns run",
             withhold("session/prompt", true),
         ),
         mutant(
             "v1/session-setup/8",
-            "and what was told came for session",
+            "was prompted, but updates were sent for session",
             "it talks to whoever came last",
             last_session,
         ),

@@ -13,7 +13,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/slash-commands/1",
-            "has the name \"/help\"",
+            "invalid command name \"/help\"",
             "it has the slash in the name",
             update(UPDATE, |update| {
                 update["availableCommands"][0]["name"] = json!("/help");
@@ -53,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/slash-commands/6",
-            "the turn has not ended",
+            "the turn did not end",
             "it has no answer to what is no command",
             ignore("session/prompt", says("/no-such-command")),
         ),

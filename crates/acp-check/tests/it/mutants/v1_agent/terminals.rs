@@ -17,19 +17,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/2",
-            "command has ended, and the turn, and the terminal is a relative path; use a name in PATH, or an absolute path",
+            "the command has ended, and the turn, but terminal",
             "it keeps its terminals",
             swallow("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/3",
-            "the turn was cancelled, and the terminal",
+            "the turn was cancelled, but terminal",
             "it keeps its terminals when it is cancelled",
             swallow("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/4",
-            "`terminal/output` is about the terminal",
+            "`terminal/output` uses terminal",
             "it asks what a terminal has printed that is gone",
             output_after_release(),
         ),
@@ -43,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/6",
-            "\"project\" is no absolute path",
+            "the working directory \"project\" is not an absolute path",
             "it says where to run by a name",
             call("terminal/create", |params| params["cwd"] = json!("project")),
         ),

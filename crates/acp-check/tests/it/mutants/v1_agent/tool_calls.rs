@@ -23,7 +23,7 @@ fn statuses() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/2",
-            "is used for another",
+            "the id \"call\" of a finished tool call was reused",
             "all of its tool calls have one id",
             call("session/update", |params| {
                 if let Some(id) = params["update"].get_mut("toolCallId") {
@@ -33,13 +33,13 @@ fn statuses() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/3",
-            "was never reported by `tool_call`",
+            "was updated, but never reported with `tool_call`",
             "it updates what nobody knows",
             without_updates(&["tool_call"], |_| true),
         ),
         mutant(
             "v1/tool-calls/4",
-            "is \"in_progress\" after it was \"completed\"",
+            "changed from \"completed\" to \"in_progress\"",
             "it goes on with what is completed",
             after_update(|update| status_after(update, "completed", "in_progress")),
         ),
@@ -71,7 +71,7 @@ fn contents() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/7",
-            "\"notes.txt\" is no absolute path",
+            "\"notes.txt\" is not an absolute path",
             "it names files as the project has them",
             update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
@@ -81,7 +81,7 @@ fn contents() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/8",
-            "in line 0",
+            "a location has line 0, but lines start at 1",
             "it counts lines from 0",
             update("tool_call", |update| {
                 if let Some(location) = update.pointer_mut("/locations/0") {
@@ -111,7 +111,7 @@ fn contents() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/10",
-            "nobody has created it",
+            "terminal \"own\" was embedded, but never created",
             "it shows a terminal of its own",
             update("tool_call", |update| {
                 if let Some(terminal) = update.pointer_mut("/content/0") {
@@ -122,7 +122,7 @@ fn contents() -> Vec<Mutant> {
         mutant(
             "v1/tool-calls/11",
             "was first embedded after it was released",
-            "it shows a terminal when file not found",
+            "it shows a terminal when it is gone",
             shown_too_late,
         ),
     ]

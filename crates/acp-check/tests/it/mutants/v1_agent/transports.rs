@@ -27,7 +27,7 @@ fn written() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/2",
-            "this line is part of a message",
+            "incomplete message on one line",
             "it writes JSON for people",
             change(|passing| {
                 if passing.said
@@ -40,7 +40,7 @@ fn written() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/3",
-            "is not UTF-8",
+            "line is not valid UTF-8",
             "it writes Latin-1",
             change(|passing| {
                 if passing.said
@@ -77,19 +77,19 @@ fn read() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/transports/4",
-            "not a response to request \"pieces\"",
+            "waiting for a response to request \"pieces\"",
             "it takes what it reads at once for a message",
             unread(|line| has(line, br#""pieces""#)),
         ),
         mutant(
             "v1/transports/5",
-            "not responses to 3 requests",
+            "waiting for responses to 3 requests",
             "it passes over all but the first line that it reads at once",
             unread(|line| has(line, br#""id":"b""#) || has(line, br#""id":"c""#)),
         ),
         mutant(
             "v1/transports/6",
-            "not a response to request \"cr\"",
+            "waiting for a response to request \"cr\"",
             "it wants nothing before the line end",
             unread(|line| line.ends_with(b"\r\n")),
         ),
@@ -105,19 +105,19 @@ fn read() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/8",
-            "not a response to request \"spaced\"",
+            "waiting for a response to request \"spaced\"",
             "it looks for the beginning that it writes itself",
             unread(|line| line.starts_with(b" ")),
         ),
         mutant(
             "v1/transports/9",
-            "not a response to request \"escaped",
+            "waiting for a response to request \"escaped 😀\"",
             "it compares names as they are written",
             unread(|line| has(line, b"\\u0061")),
         ),
         mutant(
             "v1/transports/10",
-            "not a response to request \"Gr",
+            "waiting for a response to request \"Grüße 😀\"",
             "it decodes each piece by itself",
             unread(|line| has(line, "Grüße".as_bytes())),
         ),
@@ -140,7 +140,7 @@ fn read() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/12",
-            "not an answer to request",
+            "waiting for a response to request 1",
             "it reads 64 KiB of a line",
             unread(|line| line.len() > 64 * 1024),
         ),
@@ -174,7 +174,7 @@ fn harmed() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transports/15",
-            "after a message that is nested",
+            "it stopped responding after a message nested 100,000 levels deep",
             "its stack overflows",
             dies(|line| has(line, &b"[".repeat(5000))),
         ),

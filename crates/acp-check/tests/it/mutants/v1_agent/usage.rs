@@ -14,7 +14,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/usage/2",
-            "the session has cost",
+            "the session's cost decreased from 99 to 98",
             "it tells what is left of a budget",
             update("usage_update", |update| {
                 let cost = update["cost"]["amount"].as_f64().unwrap();

@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/104",
-            "a form, which it does not offer, was answered with the result",
+            "a form, which it does not offer, succeeded with",
             "it asks without offering it",
             both(
                 call("initialize", |params| {
@@ -47,7 +47,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/elicitation/105",
-            "there was no answer",
+            "no response to request 0",
             "it waits for a field that it does not show",
             withhold(METHOD, true),
         ),

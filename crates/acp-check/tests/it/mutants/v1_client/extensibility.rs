@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/extensibility/101",
-            "there was no answer",
+            "no response to request 0",
             "it says nothing to what it does not know",
             withhold(METHOD, true),
         ),
@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/102",
-            "it succeeded with the result",
+            "it succeeded with {}",
             "it has a result for everything",
             pretend(METHOD, json!({})),
         ),

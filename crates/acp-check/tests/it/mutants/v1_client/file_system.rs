@@ -20,7 +20,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/107",
-            "cannot be read",
+            "after it was written: No such file or directory (os error 2)",
             "it says that it has written",
             without("readTextFile", WRITE, json!({})),
         ),
@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/109",
-            "wrote \"new\\n\", found",
+            "no line end\", read",
             "it ends every file with a line end",
             hear(WRITE, |params| {
                 let text = params["content"].as_str().unwrap().to_owned();
@@ -43,25 +43,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/110",
-            "a relative path was answered with the result",
+            "a relative path succeeded with",
             "it finds every path",
             pretend(READ, empty()),
         ),
         mutant(
             "v1/file-system/111",
-            "outside of the session's directories was answered with the result",
+            "a file outside the session's directories succeeded with",
             "it lends every file",
             pretend(READ, json!({"content": "secret\n"})),
         ),
         mutant(
             "v1/file-system/112",
-            "reading, which it does not offer, was answered with the result",
+            "reading, which it does not offer, succeeded with",
             "it reads without offering it",
             without("readTextFile", READ, json!({"content": "alpha\n"})),
         ),
         mutant(
             "v1/file-system/113",
-            "writing, which it does not offer, was answered with the result",
+            "writing, which it does not offer, succeeded with",
             "it writes without offering it",
             without("writeTextFile", WRITE, json!({})),
         ),
@@ -82,25 +82,25 @@ fn reading() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/102",
-            "it gave \"four\\n\"",
+            "it returned \"four\\n\"",
             "its lines count from 0",
             hear(READ, |params| params["line"] = json!(4)),
         ),
         mutant(
             "v1/file-system/103",
-            "it gave \"one\\ntwo\\nthree\\nfour\\n\"",
+            "it returned \"one\\ntwo\\nthree\\nfour\\n\"",
             "it reads the whole file",
             hear(READ, |params| params["limit"] = Value::Null),
         ),
         mutant(
             "v1/file-system/104",
-            "it gave \"two\\n\"",
+            "it returned \"two\\n\"",
             "it takes the limit for the last line",
             hear(READ, |params| params["limit"] = json!(1)),
         ),
         mutant(
             "v1/file-system/105",
-            "a missing file was answered with the result",
+            "a missing file succeeded with",
             "a missing file is empty to it",
             pretend(READ, json!({"content": ""})),
         ),

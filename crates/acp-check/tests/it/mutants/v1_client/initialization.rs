@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/104",
-            "type \"image\", which was not offered",
+            "the prompt contains content of type \"image\", which the agent does not support",
             "it prompts with an image whoever the agent is",
             call("session/prompt", |params| {
                 params["prompt"] = json!([{"type": "image", "mimeType": "image/png", "data": ""}]);
@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/104",
-            "it sent `session/list`, which the client does not support",
+            "it sent `session/list`, which the agent does not support",
             "it lists the sessions of every agent",
             says_at(
                 |passing| passing.answers && passing.method == "session/new",

@@ -9,19 +9,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/101",
-            "was answered 2 times",
+            "request 0 got 2 responses",
             "it answers twice",
             twice("_acp_check/once", true),
         ),
         mutant(
             "v1/overview/102",
-            "no answer to request \"17\"",
+            "no response to request \"17\"",
             "it makes a number of an id that looks like one",
             answered_with(|id| (*id == "17").then(|| json!(17))),
         ),
         mutant(
             "v1/overview/103",
-            "no answer to request 9007199254740991",
+            "no response to request 9007199254740991",
             "its numbers have 32 bits",
             answered_with(|id| {
                 id.as_u64()
@@ -32,7 +32,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         mutant(
             "v1/overview/104",
             "after a request with the id of its own prompt",
-            "it takes a request for response to its own",
+            "it takes a request for the answer to its own",
             change(|passing| {
                 if !passing.said && passing.method == "_acp_check/id" {
                     *passing.message = None;
@@ -41,7 +41,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/105",
-            "answered with the result",
+            "a request of `acp_check/unheard_of` succeeded with",
             "it says that it has done what it does not know",
             pretend("acp_check/unheard_of", json!({})),
         ),
@@ -71,7 +71,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/109",
-            "these were no answer",
+            "of the concurrent requests 0 to 19, these got no response: [13]",
             "it drops what comes too fast",
             change(|passing| {
                 let number = |message: &Value| message["params"]["number"] == 13;

@@ -59,7 +59,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/prompt-turn/109",
-            "after `session/cancel`, in",
+            "after `session/cancel`, no response to request 0",
             "it forgets what is open when it cancels",
             withhold("session/request_permission", true),
         ),

@@ -8,14 +8,26 @@ use crate::mutants::layer::{Mutant, answer, call, change, mutant};
 fn asks_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
     let change = call(method, |params| params["mood"] = json!("good"));
     let what = "it has a field of its own in what it asks";
-    mutant(kills, "`params.mood` is not part of", what, change).seen_in(seen_in)
+    mutant(
+        kills,
+        "`params.mood` is not in the specification; custom fields belong in `_meta`",
+        what,
+        change,
+    )
+    .seen_in(seen_in)
 }
 
 /// Says one in its answers.
 fn answers_oddly(kills: &'static str, method: &'static str, seen_in: &'static str) -> Mutant {
     let change = answer(method, |result| result["mood"] = json!("good"));
     let what = "it has a field of its own in what it answers";
-    mutant(kills, "`result.mood` is not part of", what, change).seen_in(seen_in)
+    mutant(
+        kills,
+        "`result.mood` is not in the specification; custom fields belong in `_meta`",
+        what,
+        change,
+    )
+    .seen_in(seen_in)
 }
 
 pub(crate) fn mutants() -> Vec<Mutant> {

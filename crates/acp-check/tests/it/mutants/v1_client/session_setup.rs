@@ -83,7 +83,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/106",
-            "was called \"file:///a",
+            "became \"file:///a\" in `session/prompt`",
             "it cuts ids at a space",
             call("session/prompt", |params| {
                 let id = params["sessionId"].as_str().unwrap().to_owned();
@@ -101,7 +101,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/108",
-            "`additionalDirectories`, which were not offered",
+            "it passed `additionalDirectories`, which the agent does not support",
             "it gives directories to every agent",
             call("session/new", |params| {
                 params["additionalDirectories"] = json!(["/srv"])
@@ -147,7 +147,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/113",
-            "`session/load` names the session \"sess_0\"",
+            "`session/load` refers to unknown session \"sess_0\"",
             "it loads what is not listed",
             call("session/load", |params| {
                 params["sessionId"] = json!("sess_0")

@@ -33,7 +33,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/106",
-            "it sent `session/set_mode` beside",
+            "it sent both `session/set_mode` and `session/set_config_option`",
             "it sets the mode in both ways",
             says_at(
                 |passing| passing.answers && passing.method == "session/set_config_option",

@@ -16,7 +16,7 @@ fn lives() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/terminals/101",
-            "there was no answer",
+            "no response to request 0",
             "it answers when the command has ended",
             withhold("terminal/create", true),
         ),
@@ -32,7 +32,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/103",
-            "has the exit status",
+            "the command is running, but has exit status",
             "it has an exit status before there is one",
             answer("terminal/output", |result| {
                 result["exitStatus"] = json!({"exitCode": 0})
@@ -40,7 +40,7 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/104",
-            "has the exit status null",
+            "the command exited with 3, but has exit status null",
             "it forgets the exit status",
             answer("terminal/output", |result| {
                 result["exitStatus"] = Value::Null
@@ -68,13 +68,13 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/108",
-            "after `terminal/kill`, in",
+            "after `terminal/kill`, no response to request 2",
             "it says that it has killed",
             pretend("terminal/kill", json!({})),
         ),
         mutant(
             "v1/terminals/109",
-            "after `terminal/kill` there was \"\"",
+            "the command printed \"begun\", but after `terminal/kill` the output is \"\"",
             "it forgets the output of what it has killed",
             answer("terminal/output", |result| {
                 if !result["exitStatus"].is_null() {
@@ -84,25 +84,25 @@ fn lives() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/110",
-            "command still runs after `terminal/release` is a relative path; use a name in PATH, or an absolute path",
+            "the command still runs after `terminal/release`",
             "it forgets what it releases",
             pretend("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/111",
-            "`terminal/output` of a released terminal was answered with the result",
+            "`terminal/output` of a released terminal succeeded with",
             "it keeps what it has released",
             pretend("terminal/release", json!({})),
         ),
         mutant(
             "v1/terminals/112",
-            "of an unknown terminal was answered with the result",
+            "`terminal/wait_for_exit` of an unknown terminal succeeded with",
             "every terminal has ended to it",
             pretend("terminal/wait_for_exit", ended()),
         ),
         mutant(
             "v1/terminals/113",
-            "a terminal, which it does not offer, was answered with the result",
+            "a terminal, which it does not offer, succeeded with",
             "it runs commands without offering it",
             both(
                 call("initialize", |params| {
@@ -154,13 +154,13 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/124",
-            "the limit was 10 bytes, but 16 were kept",
+            "the limit was 10 bytes, but 16 were returned: \"0123456789abcdef\"",
             "it keeps everything",
             created(|params| params["outputByteLimit"] = Value::Null),
         ),
         mutant(
             "v1/terminals/124",
-            "and \"0123456789\" was kept",
+            "the output ended with \"6789abcdef\", but \"0123456789\" was returned",
             "it keeps the beginning",
             answer("terminal/output", |result| {
                 result["output"] = json!("0123456789")
@@ -192,7 +192,7 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/127",
-            "was printed to the standard error",
+            "\"wrong\" was written to stderr, but the output is \"\"",
             "it keeps errors to itself",
             answer("terminal/output", |result| result["output"] = json!("")),
         ),

@@ -11,13 +11,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/tool-calls/121",
-            "it chose \"yes\", which is not one of the options",
+            "it selected \"yes\", which is not one of the options",
             "it knows its answer without the options",
             choosing(|_| json!("yes")),
         ),
         mutant(
             "v1/tool-calls/121",
-            "expected `selected`, `cancelled` or a name starting with `_`",
+            "the outcome is {\"outcome\":\"allowed\"}",
             "it has an outcome of its own",
             answer(METHOD, |result| {
                 result["outcome"] = json!({"outcome": "allowed"})
@@ -25,7 +25,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/122",
-            "it chose 0, which is not one of the options",
+            "it selected 0, which is not one of the options",
             "it makes a number of an id that looks like one",
             choosing(|id| {
                 id.as_str()
@@ -35,19 +35,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/123",
-            "it chose \"allow_once\", which is not one of the options",
+            "it selected \"allow_once\", which is not one of the options",
             "it names an option by its kind",
             choosing(|_| json!("allow_once")),
         ),
         mutant(
             "v1/tool-calls/124",
-            "session/prompt` failed with error -32602:",
+            "`session/request_permission` failed with error -32602: no",
             "it wants to have a choice",
             refuse(METHOD, -32602),
         ),
         mutant(
             "v1/tool-calls/125",
-            "session/prompt` failed with error -32602:",
+            "`session/request_permission` failed with error -32602: no title",
             "it wants to know what is asked",
             change(|passing| {
                 let bare = |message: &Value| message["params"]["toolCall"]["title"].is_null();
@@ -66,25 +66,25 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/tool-calls/126",
-            "it chose \"yes-0\", which is not one of the options",
+            "it selected \"yes-0\", which is not one of the options",
             "it has room for one question",
             choosing(|_| json!("yes-0")),
         ),
         mutant(
             "v1/tool-calls/127",
-            "has not cancelled the turn",
+            "it responded with `cancelled`, but did not cancel the turn",
             "it says cancelled when it means no",
             pretend(METHOD, json!({"outcome": {"outcome": "cancelled"}})),
         ),
         mutant(
             "v1/tool-calls/128",
-            "it chose \"\", which is not one of the options",
+            "it selected \"\", which is not one of the options",
             "it is confused by a kind that it does not know",
             choosing(|_| json!("")),
         ),
         mutant(
             "v1/tool-calls/129",
-            "session/prompt` failed with error -32602:",
+            "`session/request_permission` failed with error -32602: no",
             "it knows no session but those that it has opened",
             refuse_if(METHOD, -32602, |params| {
                 params["sessionId"] == "acp-check-subagent"

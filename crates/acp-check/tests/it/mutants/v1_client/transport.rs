@@ -42,7 +42,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/transport/107",
-            "no answer to request",
+            "no response to request \"Grüße, κόσμε, 世界, 🦀\"",
             "it speaks ASCII",
             change(|passing| {
                 if passing.said

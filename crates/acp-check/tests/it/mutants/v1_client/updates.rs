@@ -102,7 +102,7 @@ fn messages() -> Vec<Mutant> {
         ),
         mutant(
             "v1/content/107",
-            "the prompt has \"audio\"",
+            "the agent supports text, links and images, but the prompt contains \"audio\"",
             "it prompts with sound where images are taken",
             crate::mutants::layer::call("session/prompt", |params| {
                 let sound =

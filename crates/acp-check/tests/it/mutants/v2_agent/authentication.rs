@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/authentication/4",
-            "which requires a terminal, but the client does not support `auth.terminal`",
+            "a `terminal` auth method was offered to a client that does not support `auth.terminal`",
             "it sends every client to a terminal",
             answer("initialize", |result| {
                 let method = json!({"type": "terminal", "methodId": "tty", "name": "Terminal"});
@@ -46,13 +46,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/elicitation/1",
-            "it asked in the mode \"url\"",
+            "the client supports only `elicitation.form`, but it used mode \"url\"",
             "it sends whoever offers forms to an address",
             call("elicitation/create", |params| params["mode"] = json!("url")),
         ),
         mutant(
             "v2/elicitation/2",
-            "it asked in the mode \"form\"",
+            "the client supports only `elicitation.url`, but it used mode \"form\"",
             "it shows forms to whoever offers addresses",
             call("elicitation/create", |params| {
                 params["mode"] = json!("form")
@@ -60,7 +60,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/elicitation/3",
-            "is a choice of nothing",
+            "field \"greeting\" of a form has no choices",
             "there is nothing to choose",
             call("elicitation/create", |params| {
                 params["requestedSchema"]["properties"]["greeting"]["enum"] = json!([]);

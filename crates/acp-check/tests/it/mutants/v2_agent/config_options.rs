@@ -32,7 +32,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/3",
-            "none of those to choose from",
+            "config option \"mode\" has the invalid value \"nothing\"",
             "its value is none that there is",
             answer("session/new", |result| {
                 result["configOptions"][0]["currentValue"] = json!("nothing");
@@ -68,7 +68,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/7",
-            "has changed in another",
+            "option \"mode\" was set in one session, but changed in another",
             "its options are those of all sessions",
             one_for_all,
         ),
@@ -111,7 +111,7 @@ fn plans() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/2",
-            "no type of plans \"map\"",
+            "unknown type of plans \"map\"; custom names start with `_`",
             "its plans are of a type of its own, and do not say so",
             update("plan_update", |update| {
                 update["plan"]["type"] = json!("map")
@@ -119,7 +119,7 @@ fn plans() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/3",
-            "no priority \"someday\"",
+            "unknown priority \"someday\"; custom names start with `_`",
             "it has a priority of its own, and does not say so",
             update("plan_update", |update| {
                 update["plan"]["entries"][0]["priority"] = json!("someday");
@@ -127,7 +127,7 @@ fn plans() -> Vec<Mutant> {
         ),
         mutant(
             "v2/agent-plan/4",
-            "no status \"asleep\"",
+            "unknown status \"asleep\"; custom names start with `_`",
             "it has a status of its own, and does not say so",
             update("plan_update", |update| {
                 update["plan"]["entries"][0]["status"] = json!("asleep");

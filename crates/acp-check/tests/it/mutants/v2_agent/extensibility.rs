@@ -9,7 +9,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/extensibility/1",
-            "it failed with error",
+            "expected -32601",
             "its code for an unknown extension is another",
             other_code("_acp-check/no-such", -32603),
         ),
@@ -21,13 +21,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/2",
-            "there was not an answer",
+            "waiting for a response to request 2",
             "an unknown notification is its end",
             silent_after(|message| message["method"] == "_acp-check/no-such"),
         ),
         mutant(
             "v2/extensibility/3",
-            "session/prompt` failed with error",
+            "`session/new` failed with error -32603: no",
             "it believes what is in `_meta`",
             refuse_if("session/new", -32603, |params| {
                 params["_meta"]["traceparent"] == "none"
@@ -35,7 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/4",
-            "no kind of updates \"weather_update\"",
+            "unknown kind of updates \"weather_update\"; custom names start with `_`",
             "it tells of the weather",
             update("usage_update", |update| {
                 update["sessionUpdate"] = json!("weather_update")
@@ -43,13 +43,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/5",
-            "no kind of tools \"smell\"",
+            "unknown kind of tools \"smell\"; custom names start with `_`",
             "it has a tool of its own kind, and does not say so",
             update("tool_call_update", |update| update["kind"] = json!("smell")),
         ),
         mutant(
             "v2/extensibility/5",
-            "no status of tool calls \"asleep\"",
+            "unknown status of tool calls \"asleep\"; custom names start with `_`",
             "it has a status of its own, and does not say so",
             update("tool_call_update", |update| {
                 update["status"] = json!("asleep")
@@ -57,7 +57,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/6",
-            "no stop reason \"tired\"",
+            "unknown stop reason \"tired\"; custom names start with `_`",
             "it has a reason of its own, and does not say so",
             update("state_update", |update| {
                 if update["state"] == "idle" {
@@ -67,7 +67,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/7",
-            "no kind of options \"maybe\"",
+            "unknown kind of options \"maybe\"; custom names start with `_`",
             "it has an option of its own kind, and does not say so",
             call("session/request_permission", |params| {
                 params["options"][0]["kind"] = json!("maybe");
@@ -75,7 +75,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/8",
-            "no category \"smell\"",
+            "unknown category \"smell\"; custom names start with `_`",
             "it has a category of its own, and does not say so",
             answer("session/new", |result| {
                 result["configOptions"][0]["category"] = json!("smell");
@@ -83,7 +83,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/9",
-            "no type of content \"smell\"",
+            "unknown type of content \"smell\"; custom names start with `_`",
             "it has content of its own, and does not say so",
             update("agent_message_chunk", |update| {
                 update["content"]["type"] = json!("smell")

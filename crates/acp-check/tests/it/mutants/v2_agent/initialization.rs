@@ -24,13 +24,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/2",
-            "requested version 1, got 7",
+            "requested version 2, got 7",
             "it speaks what nobody speaks",
             answer("initialize", |result| result["protocolVersion"] = json!(7)),
         ),
         mutant(
             "v2/initialization/3",
-            "requested version 1, got 65535",
+            "requested version 65535, which does not exist, got 65535",
             "it echoes the version",
             answer("initialize", |result| {
                 result["protocolVersion"] = json!(65535)
@@ -44,7 +44,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/4",
-            "a `state_update`, which is version 2's",
+            "a `state_update`, which exists only in version 2, was sent in version 1",
             "it tells its state as in version 2, whatever was agreed on",
             call("session/update", |params| {
                 params["update"] = json!({"sessionUpdate": "state_update", "state": "running"});
@@ -99,7 +99,7 @@ fn overview() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/overview/1",
-            "it failed with error",
+            "an unknown method got error -32603; expected -32601",
             "its code for an unknown method is another",
             other_code("session/acp_check_no_such", -32603),
         ),

@@ -16,13 +16,13 @@ fn states() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/1",
-            "there was not an answer to request",
+            "waiting for a response to request 2",
             "it acknowledges nothing",
             withhold("session/prompt", true),
         ),
         mutant(
             "v2/prompt-lifecycle/2",
-            "no `state_update` said that it is running",
+            "no `state_update` with `running`; got: [\"idle\"]",
             "it does not tell that it works",
             without(|update| update["state"] == "running"),
         ),
@@ -40,7 +40,7 @@ fn states() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/5",
-            "was told 2 times",
+            "the end of one turn was reported 2 times",
             "it ends twice",
             then_says(
                 |update| update["state"] == "idle",
@@ -54,7 +54,7 @@ fn messages() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/prompt-lifecycle/6",
-            "came for the prompt",
+            "no `user_message` or `user_message_chunk` for the prompt",
             "it does not report what it was told",
             without(|update| update["sessionUpdate"] == "user_message"),
         ),
@@ -68,7 +68,7 @@ fn messages() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/8",
-            "have the message id \"same\"",
+            "`agent_message` and `agent_thought` have the same message id \"same\"",
             "what it says and what it thinks is one message",
             || {
                 Box::new(|passing| {
@@ -86,7 +86,7 @@ fn messages() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/9",
-            "has the same message id \"always\"",
+            "messages of two turns have the same id \"always\"",
             "all that it ever says is one message",
             update("agent_message_chunk", |update| {
                 update["messageId"] = json!("always")
@@ -149,14 +149,14 @@ fn prompts() -> Vec<Mutant> {
         ),
         takes_no(
             "v2/prompt-lifecycle/12",
-            "of type `resource_link` was",
+            "of type `resource_link` failed",
             "resource_link",
         ),
-        takes_no("v2/prompt-lifecycle/13", "of type `image` was", "image"),
-        takes_no("v2/prompt-lifecycle/14", "of type `audio` was", "audio"),
+        takes_no("v2/prompt-lifecycle/13", "of type `image` failed", "image"),
+        takes_no("v2/prompt-lifecycle/14", "of type `audio` failed", "audio"),
         takes_no(
             "v2/prompt-lifecycle/15",
-            "of type `resource` was",
+            "of type `resource` failed",
             "resource",
         ),
         mutant(

@@ -60,7 +60,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/7",
-            "it went on with `agent_message_chunk`",
+            "it continued with `agent_message_chunk` after the response to `session/close`",
             "it goes on talking in a closed session",
             change(|passing| {
                 if passing.hears("session/close") {
@@ -84,7 +84,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/9",
-            "an update is for session",
+            ", which was not opened",
             "it talks in a session of its own",
             change(|passing| {
                 if kind(passing) == Some("agent_message_chunk")
@@ -96,7 +96,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/10",
-            "there was not an answer",
+            "waiting for a response to request 1",
             "an unknown MCP server is its end",
             silent_after(|message| message["params"]["mcpServers"][0].is_object()),
         ),
@@ -142,7 +142,7 @@ fn replays() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/21",
-            "no messages of the user's were replayed",
+            "no messages of the person's were replayed",
             "it has forgotten the past",
             in_replay(|message, _| *message = None),
         ),
@@ -158,19 +158,19 @@ fn replays() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/22",
-            "came after the answer",
+            "`user_message_chunk` was sent after the response",
             "it answers, and then remembers",
             in_replay(|message, kept| kept.extend(message.take().map(LayerLine::Json))),
         ),
         mutant(
             "v2/session-setup/23",
-            "it has replayed",
+            "it replayed `user_message_chunk`",
             "it always tells the past",
             guesses(|params| params.get("replayFrom").is_none()),
         ),
         mutant(
             "v2/session-setup/24",
-            "it has replayed",
+            "it replayed `user_message_chunk`",
             "null is the start to it",
             guesses(|params| params.get("replayFrom") == Some(&Value::Null)),
         ),
@@ -182,7 +182,7 @@ fn replays() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/26",
-            "have the id \"same\"",
+            "a user message and an agent message have the same id \"same\"",
             "all that it remembers is one message",
             in_replay(|message, _| {
                 if let Some(message) = message {
@@ -229,7 +229,7 @@ fn lists() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-list/6",
-            "but is listed as",
+            "the returned title is \"Set by the check\", but it is listed as \"answer\"",
             "it forgets the title",
             pretend("session/set_title", json!({"title": "Set by the check"})),
         ),

@@ -18,7 +18,7 @@ fn calls() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/tool-calls/1",
-            "was completed, and is in_progress now",
+            "changed from completed to in_progress",
             "it begins again what it has ended",
             then_says(
                 |update| update["status"] == "completed",
@@ -141,7 +141,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/42",
-            "in a permission request",
+            "duplicate option id \"yes\" in a permission request",
             "it offers the same twice",
             call(ASK, |params| first_twice(&mut params["options"])),
         ),
@@ -153,7 +153,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/44",
-            "refers to session \"another\", which was not announced",
+            "the permission request is for session \"another\", not",
             "it asks in a session of its own",
             call(ASK, |params| params["sessionId"] = json!("another")),
         ),
@@ -165,19 +165,19 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/46",
-            "requires_action` was followed by",
+            "; expected `running`",
             "it goes on and does not tell",
             never_runs_again,
         ),
         mutant(
             "v2/tool-calls/47",
-            "said that the agent is idle again",
+            "no `state_update` with `idle`",
             "it has what it asked for, and does nothing with it",
             silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
         ),
         mutant(
             "v2/tool-calls/48",
-            "was changed all the same",
+            "`notes.txt` was changed anyway",
             "it takes no for yes",
             hear_answer(ASK, |message| {
                 if message["result"]["outcome"]["optionId"] == "no" {
@@ -187,7 +187,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/49",
-            "was changed all the same",
+            "`notes.txt` was changed anyway",
             "it takes perhaps for yes",
             hear_answer(ASK, |message| {
                 if message["result"]["outcome"]["outcome"] == "_acp-check/perhaps" {
@@ -197,7 +197,7 @@ fn permissions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/50",
-            "was changed all the same",
+            "`notes.txt` was changed anyway",
             "it takes a failure for yes",
             hear_answer(ASK, |message| {
                 if message["error"].is_object() {

@@ -18,7 +18,7 @@ fn beginning() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/initialization/101",
-            "something else came before",
+            "the first message is not `initialize`",
             "it says something before it begins",
             says_hello,
         ),
@@ -52,13 +52,13 @@ fn beginning() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/106",
-            "`session/new` is none of it",
+            "the agent responded with version 1, but `session/new` is not valid in it: `params.mcpServers` is missing",
             "it opens sessions as in version 2, whatever was agreed on",
             call("session/new", |params| set(params, "mcpServers", None)),
         ),
         mutant(
             "v2/initialization/107",
-            "a block of type `image`",
+            "the prompt contains content of type `image`, which the agent does not support",
             "it shows pictures to whoever is there",
             call("session/prompt", |params| {
                 let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
@@ -67,13 +67,13 @@ fn beginning() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/108",
-            "`fs/read_text_file`, which does not exist in version 2",
+            "`fs/read_text_file` succeeded, although it does not exist in version 2",
             "it reads files for agents of version 2",
             no_error("fs/read_text_file", || json!({"content": "alpha\n"})),
         ),
         mutant(
             "v2/initialization/109",
-            "`terminal/create`, which does not exist in version 2",
+            "`terminal/create` succeeded, although it does not exist in version 2",
             "it makes terminals for agents of version 2",
             no_error("terminal/create", || json!({"terminalId": "t"})),
         ),
@@ -94,7 +94,7 @@ fn overview() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/overview/101",
-            "it failed with error",
+            "an unknown method got error -32603; expected -32601",
             "its code for an unknown method is another",
             other_code("session/acp_check_no_such", -32603),
         ),
@@ -106,7 +106,7 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/overview/102",
-            "there was no answer",
+            "no response to request \"acp-check-07\"",
             "it takes ids for numbers",
             other_id(),
         ),
@@ -118,7 +118,7 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/101",
-            "it failed with error",
+            "expected -32601",
             "its code for an unknown extension is another",
             other_code("_acp-check/no-such", -32603),
         ),
@@ -130,13 +130,13 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/102",
-            "there was no answer",
+            "after a notification of an unknown extension: no response to request 0",
             "an unknown notification is its end",
             silent_at("_acp-check/no-such"),
         ),
         mutant(
             "v2/extensibility/103",
-            "there was no answer",
+            "after odd metadata: no response to request 0",
             "it believes what is in `_meta`",
             silent_after(|message| message["params"]["update"]["_meta"].is_object()),
         ),

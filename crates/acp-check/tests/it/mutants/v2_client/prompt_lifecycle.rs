@@ -6,13 +6,13 @@ use crate::mutants::changes::{no_error, silent_after, silent_at};
 use crate::mutants::layer::{LayerLine, Mutant, Mutation, answer, mutant, withhold};
 
 /// What a client does that something is the end of: it answers no more.
-const NO_ANSWER: &str = "there was no answer";
+const NO_ANSWER: &str = "no response to request";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
             "v2/prompt-lifecycle/101",
-            "connection closed when its prompt was acknowledged",
+            "it closed the connection when its prompt was acknowledged",
             "it does not wait for the end",
             closes_when_taken,
         ),
@@ -41,7 +41,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/elicitation/101",
-            "with the action \"perhaps\"",
+            "the response to the form has action \"perhaps\"",
             "it cannot decide",
             answer("elicitation/create", |result| {
                 result["action"] = json!("perhaps")
@@ -49,7 +49,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/elicitation/102",
-            "it has answered `accept`",
+            "it responded with `accept` to an unknown elicitation mode",
             "it accepts what it does not know",
             no_error(
                 "elicitation/create",

@@ -24,13 +24,13 @@ fn logins() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/authentication/101",
-            "it called `auth/login`, though",
+            "it called `auth/login`, although the agent offers no auth methods",
             "it logs in in a way of its own",
             calls_after(refused, || asks("auth/login", &json!({"methodId": "any"}))),
         ),
         mutant(
             "v2/authentication/101",
-            "it called `auth/logout`, though",
+            "it called `auth/logout`, although the agent offers no auth methods",
             "it logs out where it is not in",
             calls_after(refused, || asks("auth/logout", &json!({}))),
         ),
@@ -48,7 +48,7 @@ fn logins() -> Vec<Mutant> {
         ),
         mutant(
             "v2/authentication/104",
-            "it did not send `session/new` after the login",
+            "it did not send `session/new`",
             "it logs in, and that is all",
             only_logs_in,
         ),
@@ -109,7 +109,7 @@ fn sessions() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-setup/106",
-            "`session/close` is about the session \"another\"",
+            "`session/close` refers to unknown session \"another\"",
             "it closes another session",
             call("session/close", |params| {
                 params["sessionId"] = json!("another")
@@ -155,13 +155,13 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/103",
-            "there was no answer",
+            "after changed config options: no response to request 0",
             "options that change are its end",
             silent_at("config_option_update"),
         ),
         mutant(
             "v2/session-config-options/104",
-            "there was no answer",
+            "after a command with an input of an unknown type: no response to request 0",
             "an unknown input is its end",
             silent_at("_acp-check/form"),
         ),

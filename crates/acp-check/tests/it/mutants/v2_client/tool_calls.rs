@@ -23,7 +23,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ];
     let ends = ends.map(|(check, at)| {
         let what = "what it does not expect is its end";
-        mutant(check, "there was no answer", what, silent_at(at))
+        mutant(check, "no response to request", what, silent_at(at))
     });
     ends.into_iter().chain(permissions()).collect()
 }

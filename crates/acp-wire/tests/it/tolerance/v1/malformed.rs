@@ -176,7 +176,7 @@ fn required_fields_are_required() {
     fails::<SessionNotification>(json!({"sessionId": "s", "update": null}), "sessionUpdate");
     fails::<PromptResponse>(json!({}), "stopReason");
     fails::<CancelRequestNotification>(json!({}), "requestId");
-    fails::<CancelRequestNotification>(json!({"requestId": 1.5}), "whole number");
+    fails::<CancelRequestNotification>(json!({"requestId": 1.5}), "an integer");
     fails::<CreateElicitationRequest>(
         json!({"message": "m", "mode": "url", "url": "u", "sessionId": "s"}),
         "elicitationId",

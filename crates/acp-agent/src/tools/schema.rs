@@ -1,0 +1,86 @@
+//! JSON Schemas of tool parameters, as a model receives them.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// Keywords that tell a model nothing, or that some providers reject.
+const OMITTED: [&str; 4] = ["$schema", "title", "format", "$ref"];
+
+/// Returns the JSON Schema of a tool's parameters, without references.
+pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<T>()
+        .to_value();
+    clean(&mut schema);
+    schema
+}
+
+/// Removes the omitted keywords, at every depth. Properties keep their names, whatever those are.
+fn clean(schema: &mut Value) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(clean),
+        Value::Object(keywords) => {
+            keywords.retain(|keyword, _| !OMITTED.contains(&keyword.as_str()));
+            for (keyword, value) in keywords.iter_mut() {
+                match (keyword.as_str(), value) {
+                    ("properties" | "patternProperties", Value::Object(named)) => {
+                        named.values_mut().for_each(clean);
+                    }
+                    // Doc comments are wrapped in the source; a model gets each as one line.
+                    ("description", Value::String(text)) => *text = text.replace('\n', " "),
+                    // These hold values, not schemas.
+                    ("default" | "const" | "enum" | "examples" | "required", _) => {}
+                    (_, value) => clean(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// How something is ended.
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct Ending {
+        /// How long it may take,
+        /// in seconds.
+        seconds: Option<u32>,
+    }
+
+    #[derive(JsonSchema)]
+    #[allow(dead_code)]
+    struct Parameters {
+        title: String,
+        format: u32,
+        first: Ending,
+        second: Ending,
+    }
+
+    #[test]
+    fn keywords_are_removed_and_properties_keep_their_names() {
+        let schema = parameter_schema::<Parameters>();
+        let properties = &schema["properties"];
+        assert_eq!(properties["title"], json!({"type": "string"}));
+        assert_eq!(properties["format"]["type"], "integer");
+        assert_eq!(
+            properties["first"]["properties"],
+            properties["second"]["properties"]
+        );
+        let seconds = &properties["first"]["properties"]["seconds"];
+        assert_eq!(seconds["description"], "How long it may take, in seconds.");
+        for keyword in ["$schema", "$ref", "$defs", "\"title\":\"", "\"format\":\""] {
+            let text = schema.to_string();
+            assert!(!text.contains(keyword), "{keyword} in {text}");
+        }
+    }
+}
