@@ -113,7 +113,7 @@ impl<'a> KeySequence<'a> {
             // Not counted: there is less to be drawn.
             self.screen.key(&vec![0x7f; written.len()])?;
             self.screen.until("an empty prompt", |screen| {
-                screen.row(37).contains("What is")
+                screen.row(37).contains("Type a prompt")
             })?;
         }
         Ok(self.times)

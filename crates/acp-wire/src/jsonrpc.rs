@@ -228,7 +228,7 @@ fn excerpt(text: &str) -> Cow<'_, str> {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        write!(f, "{} ({})", self.message, self.code)?;
         // Agents put the useful part into `data`, as text or under one of these names.
         let details = self.data.as_ref().and_then(|data| {
             let named = ["details", "message", "error"]

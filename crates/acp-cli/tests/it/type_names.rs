@@ -101,7 +101,8 @@ fn type_definition(line: &str) -> Option<TypeDefinition<'_>> {
     let end = rest
         .find(|c: char| !c.is_alphanumeric() && c != '_')
         .unwrap_or(rest.len());
-    Some(TypeDefinition {
+    // In a macro, the name is `$name`.
+    (end > 0).then_some(TypeDefinition {
         name: &rest[..end],
         is_visible,
     })

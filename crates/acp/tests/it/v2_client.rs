@@ -153,13 +153,12 @@ async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fails() {
-    for (data, code, expected) in [
+    for (data, expected) in [
         (
             json!({"requested": 1, "supported": [2, 3]}),
-            None,
             "the agent speaks version 3",
         ),
-        (Value::Null, Some(-32022), "Unsupported protocol version"),
+        (Value::Null, "Unsupported protocol version (-32022)"),
     ] {
         let (transport, mut peer) = pipes(PIPE);
         let connecting = tokio::spawn(acp::testing::start_client(
@@ -173,13 +172,8 @@ async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fa
         peer.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
             .await;
         let error = soon("the client gives up", connecting).await.unwrap();
-        let error = error.unwrap_err();
-        let told = match &error {
-            Error::Rpc(error) => Some(error.code),
-            _ => None,
-        };
-        assert_eq!(told, code, "{error:?}");
-        assert!(error.to_string().contains(expected), "{error}");
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }
 

@@ -64,7 +64,7 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     assert!(
         ended
             .stderr
-            .starts_with("go on with: acp run --resume echo-session-1"),
+            .starts_with("continue with: acp run --resume echo-session-1"),
         "{ended:#?}"
     );
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");

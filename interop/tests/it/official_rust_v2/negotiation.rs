@@ -56,7 +56,7 @@ async fn an_agent_of_version_2_alone_tells_a_client_of_version_1_so() {
     let ended = project.run(acp(), run).await;
     ended
         .code(3)
-        .says(&["speaks protocol version 2", "use --protocol 2"]);
+        .says(&["the agent speaks version 2", "use --protocol 2"]);
     let run = ["run", "--protocol", "2", "hello", "--", OFFICIAL_AGENT];
     let ended = project.run(acp(), run).await.code(0);
     assert_eq!(ended.stdout, "hello\n");

@@ -132,7 +132,7 @@ async fn an_agent_of_one_version_is_asked_for_the_other() {
     let ended = official.project.run(acp(), run).await;
     ended
         .code(3)
-        .says(&["speaks protocol version 2", "use --protocol 2"]);
+        .says(&["the agent speaks version 2", "use --protocol 2"]);
     // Theirs speaks version 1 alone.
     let person = crate::common::InteropClient::of_version_2(&official.project);
     let (connection, _process) = official.start(&person, &[]).await;
