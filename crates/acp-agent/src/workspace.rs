@@ -3,7 +3,7 @@
 
 pub(crate) mod access;
 pub(crate) mod process;
-pub(crate) mod tool_error;
+pub(crate) mod tool_failure;
 pub(crate) mod tool_session;
 pub(crate) mod tree;
 
@@ -15,7 +15,7 @@ use acp::agent::Turn;
 
 use crate::permission::permit::Permit;
 use access::WorkspaceAccess;
-use tool_error::ToolError;
+use tool_failure::ToolFailure;
 use tool_session::ToolSession;
 use tree::{CancelFlag, DirectoryTree};
 
@@ -47,18 +47,18 @@ impl Workspace {
     }
 
     /// The agent's own access.
-    pub(crate) fn access(&self) -> Result<&WorkspaceAccess, ToolError> {
+    pub(crate) fn access(&self) -> Result<&WorkspaceAccess, ToolFailure> {
         self.memory.access().map_err(|why| {
-            ToolError::failed(format!(
+            ToolFailure::failed(format!(
                 "the agent itself has no access to the session's directory: {why}"
             ))
         })
     }
 
     /// Fails if the turn is cancelled.
-    pub(crate) fn check_cancelled(&self) -> Result<(), ToolError> {
+    pub(crate) fn check_cancelled(&self) -> Result<(), ToolFailure> {
         if self.turn.is_cancelled() {
-            Err(ToolError::Stop(acp::Error::Cancelled))
+            Err(ToolFailure::Stop(acp::Error::Cancelled))
         } else {
             Ok(())
         }
@@ -68,10 +68,10 @@ impl Workspace {
     pub(crate) async fn unless_cancelled<T>(
         &self,
         work: impl Future<Output = T>,
-    ) -> Result<T, ToolError> {
+    ) -> Result<T, ToolFailure> {
         tokio::select! {
             biased;
-            () = self.turn.cancelled() => Err(ToolError::Stop(acp::Error::Cancelled)),
+            () = self.turn.cancelled() => Err(ToolFailure::Stop(acp::Error::Cancelled)),
             done = work => Ok(done),
         }
     }
@@ -95,7 +95,7 @@ impl Workspace {
         path: &str,
         line: Option<u32>,
         limit: Option<u32>,
-    ) -> Result<String, ToolError> {
+    ) -> Result<String, ToolFailure> {
         if self.turn.client().capabilities().fs.read_text_file {
             return Ok(self.turn.read_text_file(path, line, limit).await?);
         }
@@ -107,20 +107,20 @@ impl Workspace {
     }
 
     /// Reads a text file whole; `None` if there is none.
-    pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, ToolError> {
+    pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, ToolFailure> {
         match self.read(path, None, None).await {
             Ok(text) => Ok(Some(text)),
-            Err(ToolError::NotFound(_)) => Ok(None),
+            Err(ToolFailure::NotFound(_)) => Ok(None),
             Err(fault) => Err(fault),
         }
     }
 
     /// Writes the text file that may be changed. Once begun this is brought to its end, so that it is known whether the
     /// file was written.
-    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), ToolError> {
+    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), ToolFailure> {
         self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
-            return Err(ToolError::failed(
+            return Err(ToolFailure::failed(
                 "There is no permission to change a file.",
             ));
         };
@@ -140,7 +140,7 @@ impl Workspace {
         }
         match written {
             Some(written) => Ok(written?),
-            None => Err(ToolError::failed(
+            None => Err(ToolFailure::failed(
                 "Cancelled while the file was being written: it may have been.",
             )),
         }
@@ -150,7 +150,7 @@ impl Workspace {
     pub(crate) async fn with_tree<T: Send + 'static>(
         &self,
         look: impl FnOnce(&DirectoryTree, &CancelFlag) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, ToolError> {
+    ) -> Result<T, ToolFailure> {
         let tree = Arc::clone(&self.access()?.tree);
         // Dropped with this future, at which the thread gives up.
         let demand = CancelFlag::default();
@@ -159,8 +159,8 @@ impl Workspace {
         let looked = self.unless_cancelled(looked).await?;
         drop(demand);
         looked
-            .map_err(|e| ToolError::failed(format!("the search stopped: {e}")))?
-            .map_err(ToolError::Failed)
+            .map_err(|e| ToolFailure::failed(format!("the search stopped: {e}")))?
+            .map_err(ToolFailure::Failed)
     }
 }
 

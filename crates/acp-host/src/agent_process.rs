@@ -394,8 +394,9 @@ impl AgentProcess {
     }
 
     /// Undoes what the agent has changed so far of the files that other programs obey, if it is in a sandbox where it
-    /// could ([`SandboxRules::in_roots`](crate::SandboxRules::in_roots)). What a person is to be told of that, if
-    /// anything. When the agent has ended, that is done by itself, and [`undone`](Self::undone) has what is to be told.
+    /// could ([`SandboxRules::for_roots`](crate::SandboxRules::for_roots)). What a person is to be told of that, if
+    /// anything. When the agent has ended, that is done by itself, and [`undo_report`](Self::undo_report) has what is to
+    /// be told.
     pub async fn undo(&self) -> Option<String> {
         let undone = self.running.undo().await?;
         Some(undone.trim().to_owned())

@@ -162,24 +162,24 @@ impl<B: Buffers> DynBuffers for B {
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use acp_host::{Files, Overlay};
+/// use acp_host::{Files, MemoryBuffers};
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let project = directory.path().to_owned();
 /// let notes = project.join("notes.txt");
 /// std::fs::write(&notes, "saved")?;
 ///
-/// // The person opens a file and types.
-/// let overlay = Overlay::new();
-/// overlay.open(&notes, "saved");
-/// overlay.edit(&notes, "saved, and typed");
+/// // The user opens a file and types.
+/// let buffers = MemoryBuffers::new();
+/// buffers.open(&notes, "saved");
+/// buffers.edit(&notes, "saved, and typed");
 ///
-/// // The agent sees that, and what it writes is seen by the person.
-/// let files = Files::new([project])?.with_buffers(overlay.clone());
+/// // The agent sees the unsaved text, and the user sees what the agent writes.
+/// let files = Files::new([project])?.with_buffers(buffers.clone());
 /// let read = files.read_text(&notes, None, None).await?;
 /// assert_eq!(read, "saved, and typed");
 /// files.write_text(&notes, "written").await?;
-/// assert_eq!(overlay.text(&notes).as_deref(), Some("written"));
+/// assert_eq!(buffers.text(&notes).as_deref(), Some("written"));
 /// assert_eq!(std::fs::read_to_string(&notes)?, "saved");
 /// # Ok(())
 /// # }

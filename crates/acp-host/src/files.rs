@@ -77,7 +77,7 @@ impl Files {
     ///
     /// Between two requests of an agent the person may type. What it was given last of a file, in each
     /// session, is remembered, so that the editor can tell whether a write is based on the text that is
-    /// there: [`BufferChange::based_on`](crate::BufferChange::based_on). A file that is opened while it
+    /// there: [`BufferChange::freshness_of`](crate::BufferChange::freshness_of). A file that is opened while it
     /// is being written on disk is to the editor like one that any other program writes.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {

@@ -15,7 +15,7 @@
 //! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
 //! | [`StateFile`]      | what is kept for the user from run to run         | –                  |
-//! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
+//! | [`terminal_text`](mod@terminal_text) | text of an agent's made fit to be shown        | –                  |
 //! | [`question`]      | what a permission request is about, all of it     | Tool Calls         |
 //! | [`literal`]       | text that a person decides about, with nothing left out | –            |
 //!

@@ -95,7 +95,7 @@ pub const VALUE: usize = 300;
 /// How much of a message about a fault is shown, in characters.
 pub const MESSAGE: usize = 4_000;
 
-/// A value such as a title, [on one line](line()), cut in the middle where it is longer than [`VALUE`].
+/// A value such as a title, [on one line](clean_line()), cut in the middle where it is longer than [`VALUE`].
 #[must_use]
 pub fn clean_value(text: &str) -> String {
     cut_middle(&clean_line(text), VALUE).into_owned()

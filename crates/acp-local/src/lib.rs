@@ -7,26 +7,26 @@
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
-//! use acp_local::{Listener, Token, admit, introduce};
+//! use acp_local::{Listener, LocalToken, accept_handshake, send_handshake};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let (listener, place) = Listener::bind()?;
-//! let token = Token::random();
+//! let (listener, address) = Listener::bind()?;
+//! let token = LocalToken::random();
 //!
-//! // What the other program is told.
-//! let (endpoint, secret) = (place.endpoint().to_string(), token.reveal());
+//! // What the other program gets.
+//! let (endpoint, secret) = (address.endpoint().to_string(), token.reveal());
 //! let other = tokio::spawn(async move {
 //!     let (endpoint, token) = (endpoint.parse::<acp_local::Endpoint>()?, secret.parse()?);
-//!     let mut known = introduce(endpoint.connect().await?, &token).await?;
-//!     known.writer.write_all(b"hello").await?;
+//!     let mut connection = send_handshake(endpoint.connect().await?, &token).await?;
+//!     connection.writer.write_all(b"hello").await?;
 //!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
 //! });
 //!
-//! let mut known = admit(listener.accept().await?, &token).await?;
-//! let mut said = String::new();
-//! known.reader.read_to_string(&mut said).await?;
-//! assert_eq!(said, "hello");
+//! let mut connection = accept_handshake(listener.accept().await?, &token).await?;
+//! let mut text = String::new();
+//! connection.reader.read_to_string(&mut text).await?;
+//! assert_eq!(text, "hello");
 //! # other.await?.map_err(|e| e.to_string())?;
 //! # Ok(())
 //! # }

@@ -20,7 +20,7 @@
 //! struct Show {
 //!     /// The file to show, as an absolute path
 //!     path: String,
-//!     /// The line to begin at
+//!     /// The line to start at
 //!     line: Option<u32>,
 //! }
 //!
@@ -42,17 +42,17 @@
 //! // `ProxyCommand::acp()` where the `acp` command is installed.
 //! let proxy = ProxyCommand::new("/usr/bin/acp", ["mcp-proxy"])?;
 //! let tools = ToolServer::tools("editor")
-//!     .tool("show", "Show a file to the person", async |it: Show| {
+//!     .tool("show", "Show a file to the user", async |it: Show| {
 //!         show(&it.path, it.line.unwrap_or(1))?;
-//!         Ok("it is shown")
+//!         Ok("The file is shown")
 //!     })
-//!     .tool("selection", "What the person has selected", async |_: NoArguments| {
+//!     .tool("selection", "Read what the user has selected", async |_: NoArguments| {
 //!         Ok("let answer = 42;")
 //!     })
 //!     .start(proxy)?;
 //! let editor = Editor { tools };
 //!
-//! // Every session that this client opens has the server now.
+//! // Now every session that this client opens has the server.
 //! assert_eq!(editor.mcp_servers()[0].name(), Some("editor"));
 //! # Ok(())
 //! # }

@@ -147,11 +147,11 @@ macro_rules! actions {
         /// What can be done by a key or from the list of all that can be done.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Action {
+        pub enum KeyAction {
             $(#[doc = $about] $action,)*
         }
 
-        impl Action {
+        impl KeyAction {
             /// All of them, in the order in which help lists them.
             pub const ALL: &'static [Self] = &[$(Self::$action),*];
 
@@ -219,14 +219,14 @@ actions! {
 
 /// Which key does what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyBindings(Vec<(KeyChord, Action)>);
+pub struct KeyBindings(Vec<(KeyChord, KeyAction)>);
 
 /// What is wrong with a person's own keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyBindingsError {
     /// There is no such action.
-    #[error("there is no action `{0}`{meant}; the actions are {all}", meant = suggest_action(.0), all = Action::names())]
+    #[error("there is no action `{0}`{meant}; the actions are {all}", meant = suggest_action(.0), all = KeyAction::names())]
     UnknownAction(String),
     /// There is no such key.
     #[error("{action}: {error}")]
@@ -240,7 +240,7 @@ pub enum KeyBindingsError {
 
 /// Which action may be meant by a name that none has.
 fn suggest_action(name: &str) -> String {
-    let names: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
+    let names: Vec<&str> = KeyAction::ALL.iter().map(|action| action.name()).collect();
     let nearest = similar::get_close_matches(name, &names, 1, 0.6);
     let nearest = nearest
         .first()
@@ -250,7 +250,7 @@ fn suggest_action(name: &str) -> String {
 
 impl Default for KeyBindings {
     fn default() -> Self {
-        let keys = Action::ALL.iter().flat_map(|action| {
+        let keys = KeyAction::ALL.iter().flat_map(|action| {
             let keys = action.default_keys().iter();
             keys.filter_map(|key| Some((key.parse().ok()?, *action)))
         });
@@ -265,7 +265,7 @@ impl KeyBindings {
     /// # Errors
     /// There is no such action or key.
     pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), KeyBindingsError> {
-        let known = Action::ALL.iter().find(|known| known.name() == action);
+        let known = KeyAction::ALL.iter().find(|known| known.name() == action);
         let action = *known.ok_or_else(|| KeyBindingsError::UnknownAction(action.to_owned()))?;
         let keys: Result<Vec<KeyChord>, ParseKeyError> =
             keys.iter().map(|key| key.parse()).collect();
@@ -281,7 +281,7 @@ impl KeyBindings {
 
     /// What a key does.
     #[must_use]
-    pub fn action(&self, key: KeyEvent) -> Option<Action> {
+    pub fn action(&self, key: KeyEvent) -> Option<KeyAction> {
         let key = KeyChord::from(key);
         let bound = self.0.iter().find(|(known, _)| *known == key);
         bound.map(|(_, action)| *action)
@@ -289,7 +289,7 @@ impl KeyBindings {
 
     /// The first key that does this.
     #[must_use]
-    pub fn key(&self, action: Action) -> Option<KeyChord> {
+    pub fn key(&self, action: KeyAction) -> Option<KeyChord> {
         let bound = self.0.iter().find(|(_, bound)| *bound == action);
         bound.map(|(key, _)| *key)
     }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn every_key_by_default_is_one_and_does_one_thing() {
         let keys = KeyBindings::default();
-        let all: usize = Action::ALL.iter().map(|a| a.default_keys().len()).sum();
+        let all: usize = KeyAction::ALL.iter().map(|a| a.default_keys().len()).sum();
         assert_eq!(keys.0.len(), all);
         for (key, action) in &keys.0 {
             let others = keys.0.iter().filter(|(other, _)| other == key);
@@ -338,7 +338,7 @@ mod tests {
             error.starts_with("there is no action `next-mod`: did you mean `next-mode`?"),
             "{error}"
         );
-        for action in Action::ALL {
+        for action in KeyAction::ALL {
             assert!(error.contains(action.name()), "{error}");
         }
         let error = keys.bind("xyzzy", &[]).unwrap_err().to_string();
@@ -350,9 +350,9 @@ mod tests {
         let mut keys = KeyBindings::default();
         keys.bind("quit", &["ctrl-t".to_owned()]).unwrap();
         let ctrl = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-        assert_eq!(keys.action(ctrl('t')), Some(Action::Quit));
+        assert_eq!(keys.action(ctrl('t')), Some(KeyAction::Quit));
         assert_eq!(keys.action(ctrl('q')), None);
-        assert_eq!(keys.key(Action::NewTab), None);
+        assert_eq!(keys.key(KeyAction::NewTab), None);
         assert!(keys.bind("fly", &[]).is_err());
         assert!(keys.bind("quit", &["wing".to_owned()]).is_err());
     }

@@ -24,7 +24,7 @@ mod text;
 mod theme;
 mod view;
 
-pub use keys::{Action, KeyBindings, KeyBindingsError, KeyChord, ParseKeyError};
+pub use keys::{KeyAction, KeyBindings, KeyBindingsError, KeyChord, ParseKeyError};
 pub use run::{ChatError, run};
 pub use setup::{AgentSpec, ChatSetup, HintSource, InitialOptions, SandboxHook, SessionSource};
 pub use theme::{Background, Colors, Theme};

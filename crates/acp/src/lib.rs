@@ -16,7 +16,7 @@
 //! [versions](guide::versions), [extensions](guide::extensions), and [whole programs](guide::examples).
 //!
 //! A connection is a handle and a [`Driver`], a future that someone has to poll. Nothing is spawned unasked, and no
-//! runtime of a kind is needed; [`Transport::of_futures`] takes the streams of other executors than tokio.
+//! runtime of a kind is needed; [`Transport::from_futures`] takes the streams of other executors than tokio.
 //!
 //! # Features
 //!

@@ -8,7 +8,7 @@ use crate::connection::Responder;
 use crate::error::{Error, Result};
 
 /// A request that waits for its answer, and the side at which it has arrived. What is done with it is said by the
-/// [`Handle`](acp_wire::Handle) for its type: `agent/methods/`, `client/methods/`.
+/// [`MessageHandler`](acp_wire::MessageHandler) for its type: `agent/methods/`, `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
     pub(crate) responder: Responder,

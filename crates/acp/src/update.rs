@@ -19,7 +19,7 @@ use serde_json::Value;
 /// The words are mostly those of version 2, which has more of them. Where version 1 says something else, there is
 /// a place for that: messages without an id, tool calls that begin, the texts of a diff, modes.
 ///
-/// An update is made from the message of either version ([`SideArg`]), and given as one by
+/// An update is made from the message of either version (by `From`), and given as one by
 /// [`into_v1`](Self::into_v1) and [`into_v2`](Self::into_v2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -11,7 +11,7 @@ use crate::mode::Mode;
 use crate::store::stored_session::ClientPrompt;
 use crate::text::head;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// The file in which projects and users say what agents should know. <https://agents.md> has the convention.
 const FILE: &str = "AGENTS.md";
@@ -58,7 +58,7 @@ impl Instructions {
         user: Option<&Path>,
         project: bool,
         client: Option<&ClientPrompt>,
-    ) -> Result<Self, ToolError> {
+    ) -> Result<Self, ToolFailure> {
         let mut text = match client {
             Some(prompt) if prompt.replaces => format!("{}\n", prompt.text),
             _ => WHO.to_owned(),
@@ -144,7 +144,9 @@ fn add_session_section(text: &mut String, roots: &[String]) {
 }
 
 /// Where only the client sees the directory, it is asked. It need not show what is above the working directory.
-async fn read_through_client(workspace: &Workspace) -> Result<Option<InstructionFile>, ToolError> {
+async fn read_through_client(
+    workspace: &Workspace,
+) -> Result<Option<InstructionFile>, ToolFailure> {
     if !workspace.turn.client().capabilities().fs.read_text_file {
         return Ok(None);
     }
@@ -157,8 +159,8 @@ async fn read_through_client(workspace: &Workspace) -> Result<Option<Instruction
                 is_truncated: kept.len() < text.len() || text.lines().count() >= MAX_LINES as usize,
             })
         }
-        Err(ToolError::NotFound(_)) => return Ok(None),
-        Err(ToolError::Failed(why)) => Err(why),
+        Err(ToolFailure::NotFound(_)) => return Ok(None),
+        Err(ToolFailure::Failed(why)) => Err(why),
         Err(stop) => return Err(stop),
     };
     Ok(Some(InstructionFile {

@@ -12,7 +12,7 @@ use super::state::McpServerNews;
 use crate::model::interface::ToolSpec;
 use crate::reported_call::text;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// How long a turn waits for servers without saying so.
 const UNSAID: Duration = Duration::from_secs(1);
@@ -85,10 +85,10 @@ pub(crate) async fn wait_for_servers(
     Ok(())
 }
 
-fn stop_if_cancelled<T>(done: Result<T, ToolError>) -> acp::Result<T> {
+fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
     done.map_err(|fault| match fault {
-        ToolError::Stop(error) => error,
-        ToolError::Failed(why) | ToolError::NotFound(why) => acp::Error::internal(why),
+        ToolFailure::Stop(error) => error,
+        ToolFailure::Failed(why) | ToolFailure::NotFound(why) => acp::Error::internal(why),
     })
 }
 

@@ -19,7 +19,7 @@ use super::sse::SseError;
 use crate::reported_call::{ReportedCall, text};
 use crate::text::head;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// How often progress is shown at most.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -39,11 +39,11 @@ const WITH_PROGRESS: u32 = 10;
 /// Why a request was not answered.
 enum McpRequestError {
     /// It has not reached the server.
-    Undelivered(ToolError),
-    Fault(ToolError),
+    Undelivered(ToolFailure),
+    Fault(ToolFailure),
 }
 
-impl From<McpRequestError> for ToolError {
+impl From<McpRequestError> for ToolFailure {
     fn from(unanswered: McpRequestError) -> Self {
         match unanswered {
             McpRequestError::Undelivered(fault) | McpRequestError::Fault(fault) => fault,
@@ -62,7 +62,7 @@ impl SessionMcpServer {
         request: ClientRequest,
         limits: &McpLimits,
         call: Option<&ReportedCall>,
-    ) -> Result<ServerResult, ToolError> {
+    ) -> Result<ServerResult, ToolFailure> {
         let limit = limits.call;
         let asked = self.send_request_once(ready, workspace, request.clone(), limit, call);
         let fault = match asked.await {
@@ -91,7 +91,9 @@ impl SessionMcpServer {
             .check_cancelled()
             .map_err(McpRequestError::Fault)?;
         if let Some(loss) = ready.shared.loss() {
-            return Err(McpRequestError::Undelivered(ToolError::failed(&*loss.why)));
+            return Err(McpRequestError::Undelivered(ToolFailure::failed(
+                &*loss.why,
+            )));
         }
         let options = PeerRequestOptions::with_timeout(limit)
             .reset_timeout_on_progress()
@@ -127,7 +129,7 @@ impl SessionMcpServer {
                     if timeout(TELLING, ready.peer.notify_cancelled(cancel)).await.is_err() {
                         tracing::debug!(server = self.name, "it takes no messages");
                     }
-                    break Err(McpRequestError::Fault(ToolError::Stop(acp::Error::Cancelled)));
+                    break Err(McpRequestError::Fault(ToolFailure::Stop(acp::Error::Cancelled)));
                 }
                 answer = &mut answer => break match answer {
                     Ok(answer) => Ok(answer),
@@ -146,7 +148,7 @@ impl SessionMcpServer {
         };
         ready.shared.running.lock().await.remove(&token);
         match answered {
-            Err(McpRequestError::Fault(fault @ ToolError::Failed(_)))
+            Err(McpRequestError::Fault(fault @ ToolFailure::Failed(_)))
                 if ready.shared.is_undelivered(&id) =>
             {
                 Err(McpRequestError::Undelivered(fault))
@@ -181,13 +183,13 @@ impl SessionMcpServer {
                     ),
                 };
                 if undelivered {
-                    return McpRequestError::Undelivered(ToolError::failed(why));
+                    return McpRequestError::Undelivered(ToolFailure::failed(why));
                 }
                 why
             }
             other => format!("The MCP server `{name}` did not do this: {other}"),
         };
-        McpRequestError::Fault(ToolError::failed(why))
+        McpRequestError::Fault(ToolFailure::failed(why))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::permission::subject::AlwaysSubject;
 use crate::text::one_line;
 use crate::tools::tool::{CallDescription, ToolExecution, ToolFuture, ToolInvocation, ToolOutput};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// The names of the agent's own tools for resources. They are there if a server has resources.
 pub(super) const LIST: &str = "list_resources";
@@ -181,7 +181,7 @@ impl ServerCall {
         &self,
         execution: &ToolExecution<'_>,
         permit: &Permit,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let given = match &self.call {
             McpCall::Tool {
                 at,
@@ -216,7 +216,7 @@ impl ServerCall {
         at: &ConnectedMcpServer,
         tool: &str,
         arguments: Option<JsonObject>,
-    ) -> Result<McpResult, ToolError> {
+    ) -> Result<McpResult, ToolFailure> {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -232,7 +232,7 @@ impl ServerCall {
         permit: &Permit,
         at: &ConnectedMcpServer,
         uri: &str,
-    ) -> Result<McpResult, ToolError> {
+    ) -> Result<McpResult, ToolFailure> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
         match self.send_request(execution, permit, at, request).await? {
@@ -247,7 +247,7 @@ impl ServerCall {
         _: &Permit,
         at: &ConnectedMcpServer,
         request: ClientRequest,
-    ) -> Result<ServerResult, ToolError> {
+    ) -> Result<ServerResult, ToolFailure> {
         at.server
             .ask(
                 &at.ready,
@@ -264,7 +264,7 @@ impl ServerCall {
         &self,
         execution: &ToolExecution<'_>,
         servers: &[ConnectedMcpServer],
-    ) -> Result<McpResult, ToolError> {
+    ) -> Result<McpResult, ToolFailure> {
         let mut lines = Vec::new();
         for ConnectedMcpServer { server, ready } in servers {
             let peer = &ready.peer;
@@ -316,8 +316,8 @@ fn resource_line(uri: &str, what: &str) -> String {
     format!("- `{}`: {}", one_line(uri), one_line(what))
 }
 
-fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolError {
-    ToolError::failed(format!(
+fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
+    ToolFailure::failed(format!(
         "The MCP server `{}` wants something first that this agent cannot do.",
         at.server.name
     ))

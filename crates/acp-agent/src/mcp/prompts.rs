@@ -14,7 +14,7 @@ use super::server::ConnectedMcpServer;
 use super::servers::SessionMcpServers;
 use crate::text::one_line;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// The longest text that a prompt may be, in bytes of JSON.
 const LARGEST: usize = 1024 * 1024;
@@ -65,7 +65,7 @@ impl SessionMcpServers {
         &self,
         workspace: &Workspace,
         content: Vec<ContentBlock>,
-    ) -> Result<McpPromptInput, ToolError> {
+    ) -> Result<McpPromptInput, ToolFailure> {
         let line = content.first().and_then(ContentBlock::as_text);
         let Some((command, rest)) = line.and_then(split_command) else {
             return Ok(McpPromptInput::Text(content));
@@ -93,7 +93,7 @@ impl SessionMcpServers {
                             blocks.into_iter().chain(more).collect(),
                         ));
                     }
-                    Err(ToolError::Failed(why) | ToolError::NotFound(why)) => why,
+                    Err(ToolFailure::Failed(why) | ToolFailure::NotFound(why)) => why,
                     Err(stop) => return Err(stop),
                 },
                 Err(why) => why,
@@ -112,7 +112,7 @@ impl SessionMcpServers {
         at: &ConnectedMcpServer,
         prompt: &Prompt,
         arguments: JsonObject,
-    ) -> Result<Vec<ContentBlock>, ToolError> {
+    ) -> Result<Vec<ContentBlock>, ToolFailure> {
         let mut params = GetPromptRequestParams::new(&prompt.name);
         params.arguments = (!arguments.is_empty()).then_some(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
@@ -120,7 +120,7 @@ impl SessionMcpServers {
         let given = at.server.ask(&at.ready, workspace, request, limits, None);
         match given.await? {
             ServerResult::GetPromptResult(result) => Ok(to_blocks(result)?),
-            _ => Err(ToolError::failed(format!(
+            _ => Err(ToolFailure::failed(format!(
                 "The MCP server `{}` wants something first that this agent cannot do.",
                 at.server.name
             ))),
@@ -184,10 +184,10 @@ fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObj
 }
 
 /// What a server gave, as one message of the person's.
-fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolError> {
+fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolFailure> {
     let size = serde_json::to_vec(&result.messages).map_or(usize::MAX, |text| text.len());
     if size > LARGEST {
-        return Err(ToolError::failed(format!(
+        return Err(ToolFailure::failed(format!(
             "The prompt has {size} bytes; more than {LARGEST} are not taken."
         )));
     }
@@ -204,7 +204,7 @@ fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolError> {
         });
     }
     if blocks.is_empty() {
-        return Err(ToolError::failed("The prompt is empty."));
+        return Err(ToolFailure::failed("The prompt is empty."));
     }
     Ok(blocks)
 }

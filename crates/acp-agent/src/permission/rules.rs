@@ -14,7 +14,7 @@ use super::context::PermissionContext;
 use super::permit::Permit;
 use crate::mode::Mode;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
 ///
@@ -139,7 +139,7 @@ impl RuleFiles {
         &self,
         workspace: &Workspace,
         deed: Option<ToolAction>,
-    ) -> Result<CallDecision, ToolError> {
+    ) -> Result<CallDecision, ToolFailure> {
         let Some(deed) = deed else {
             return Ok(CallDecision::Allow(Permit::new(None)));
         };
@@ -149,7 +149,7 @@ impl RuleFiles {
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
         let judged = judged
-            .map_err(|e| ToolError::failed(format!("the rules could not be applied: {e}")))?;
+            .map_err(|e| ToolFailure::failed(format!("the rules could not be applied: {e}")))?;
         Ok(match judged {
             ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
             ActionDecision::Ask(question) => CallDecision::Ask(deed, question),

@@ -15,7 +15,7 @@ use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::subject::AlwaysSubject;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -80,10 +80,10 @@ impl ToolInvocation for EditTool {
 
 impl EditTool {
     /// What it would change as the file is now.
-    async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolError> {
+    async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let Some(old) = workspace.read_if_there(&path).await? else {
-            return Err(ToolError::failed(format!(
+            return Err(ToolFailure::failed(format!(
                 "There is no file `{}`.",
                 self.path
             )));
@@ -95,14 +95,14 @@ impl EditTool {
             false => form.apply_line_ends(&self.search),
         };
         let at = find(&old, &search, self.replace_all)
-            .map_err(|why| ToolError::failed(format!("`{}`: {why}", self.path)))?;
+            .map_err(|why| ToolFailure::failed(format!("`{}`: {why}", self.path)))?;
         let replacement = form.apply_line_ends(&self.replacement);
         let new = match self.replace_all {
             true => old.replace(&*search, &replacement),
             false => old.replacen(&*search, &replacement, 1),
         };
         if new == old {
-            return Err(ToolError::failed(
+            return Err(ToolFailure::failed(
                 "The replacement is the same as the text.",
             ));
         }
@@ -119,7 +119,7 @@ impl EditTool {
         &self,
         execution: &mut ToolExecution<'_>,
         permit: Permit,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         // The file as it is now counts, not as it was when permission was asked for: what changed
         // elsewhere in it stays, and if the text is not there any more, this is an error.
         let change = self.compute_change(execution.workspace).await?;

@@ -22,7 +22,7 @@ use crate::web::document::Document;
 use crate::web::page::readable;
 use crate::web::{FetchResponse, FetchTarget, PrivateAddress, Proxies};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// How much of the text is given back at once, in bytes.
 const MOST: usize = 48 * 1024;
@@ -91,15 +91,15 @@ impl FetchTool {
     async fn fetch_document(
         &self,
         execution: &mut ToolExecution<'_>,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
-            return Err(ToolError::failed(why));
+            return Err(ToolFailure::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
         let first = Url::parse(&self.url)
-            .map_err(|e| ToolError::failed(format!("`{}` is no URL: {e}.", self.url)))?;
+            .map_err(|e| ToolFailure::failed(format!("`{}` is no URL: {e}.", self.url)))?;
         let (mut url, mut from) = (first, None);
         let mut allowed = Vec::new();
         let proxies = Proxies::of_environment();
@@ -128,7 +128,7 @@ impl FetchTool {
             }
         }
         let why = format!("`{}` sends on more than {MOST_HOPS} times.", self.url);
-        Err(ToolError::failed(why))
+        Err(ToolFailure::failed(why))
     }
 
     /// Asks, as the mode and the rules have it, and always where it leads inside of this machine or its
@@ -139,7 +139,7 @@ impl FetchTool {
         target: &FetchTarget,
         from: Option<&Url>,
         allowed: &mut Vec<(AlwaysSubject, Permit)>,
-    ) -> Result<AskOutcome, ToolError> {
+    ) -> Result<AskOutcome, ToolFailure> {
         let workspace = execution.workspace;
         let deed = ToolAction::Other(ToolKind::Fetch);
         let (judged, inside) = (
@@ -199,29 +199,33 @@ impl FetchTool {
         execution: &ToolExecution<'_>,
         url: &Url,
         document: Document,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let (status, size) = (document.status, document.body.len());
         let media_type = document.media_type.clone();
         let reading = tokio::task::spawn_blocking(move || readable(&document));
         let reading = tokio::time::timeout(READING, reading);
         let read = match execution.workspace.unless_cancelled(reading).await? {
             Ok(Ok(read)) => read,
-            Ok(Err(e)) => return Err(ToolError::failed(format!("`{url}` could not be read: {e}"))),
+            Ok(Err(e)) => {
+                return Err(ToolFailure::failed(format!(
+                    "`{url}` could not be read: {e}"
+                )));
+            }
             Err(_) => Err("it takes too long to make text of it.".to_owned()),
         };
         if !status.is_success() {
             let said = read.unwrap_or_default();
             let said = head(&said, OF_A_FAILURE);
-            return Err(ToolError::failed(format!(
+            return Err(ToolFailure::failed(format!(
                 "`{url}` answers {status}.\n{said}"
             )));
         }
-        let all = read.map_err(|why| ToolError::failed(format!("`{url}`: {why}")))?;
+        let all = read.map_err(|why| ToolFailure::failed(format!("`{url}`: {why}")))?;
         let Some(rest) = all.get(self.from..) else {
             let length = all.len();
             let why =
                 format!("the text of `{url}` has {length} bytes, and `from` is not within it.");
-            return Err(ToolError::failed(why));
+            return Err(ToolFailure::failed(why));
         };
         let kept = head(rest, MOST);
         let next = self.from + kept.len();
@@ -258,12 +262,12 @@ async fn with_timeout<T>(
     timeout: Duration,
     url: &Url,
     work: impl Future<Output = Result<T, String>>,
-) -> Result<T, ToolError> {
+) -> Result<T, ToolFailure> {
     let done = tokio::time::timeout(timeout, work);
     match execution.workspace.unless_cancelled(done).await? {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(why)) => Err(ToolError::failed(format!("`{url}`: {why}"))),
-        Err(_) => Err(ToolError::failed(format!(
+        Ok(Err(why)) => Err(ToolFailure::failed(format!("`{url}`: {why}"))),
+        Err(_) => Err(ToolFailure::failed(format!(
             "`{url}`: it took longer than {} s.",
             timeout.as_secs()
         ))),

@@ -21,7 +21,7 @@ use crate::permission::rules::{can_show_name, left_out_note};
 use crate::reported_call::text;
 use crate::text::{fenced, one_line};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
 /// How many files are given back at most.
@@ -128,10 +128,13 @@ impl ToolInvocation for GlobTool {
 }
 
 impl GlobTool {
-    async fn find_files(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolError> {
+    async fn find_files(
+        &self,
+        execution: &mut ToolExecution<'_>,
+    ) -> Result<ToolOutput, ToolFailure> {
         let workspace = execution.workspace;
         let path = PathBuf::from(workspace.absolute_path(&self.path));
-        let names = GlobFilter::of(&path, Some(&self.pattern)).map_err(ToolError::Failed)?;
+        let names = GlobFilter::of(&path, Some(&self.pattern)).map_err(ToolFailure::Failed)?;
         let (rules, session) = (execution.rules.clone(), PermissionContext::of(workspace));
         let found = workspace
             .with_tree(move |tree, demand| {

@@ -18,7 +18,7 @@ use crate::permission::rules::{can_show_name, left_out_note};
 use crate::reported_call::text;
 use crate::text::fenced;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::TreeEntryKind;
 
 /// How many entries are listed at most.
@@ -77,7 +77,7 @@ impl ListTool {
     async fn list_entries(
         &self,
         execution: &mut ToolExecution<'_>,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let path = PathBuf::from(execution.workspace.absolute_path(&self.path));
         let (rules, session) = (
             execution.rules.clone(),

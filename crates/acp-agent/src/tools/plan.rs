@@ -11,7 +11,7 @@ use super::tool::{
 use crate::model::message::ToolStatus;
 use crate::permission::permit::Permit;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -99,7 +99,7 @@ impl PlanTool {
             .collect()
     }
 
-    async fn show(&self, workspace: &Workspace) -> Result<ToolOutput, ToolError> {
+    async fn show(&self, workspace: &Workspace) -> Result<ToolOutput, ToolFailure> {
         workspace.turn.plan(self.entries()).await?;
         Ok(ToolOutput {
             status: ToolStatus::Done,

@@ -19,7 +19,7 @@ use crate::permission::permit::Permit;
 use crate::reported_call::text;
 use crate::text::{fenced, head};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::DirectoryTree;
 
 /// How many lines are read where the call does not say.
@@ -112,12 +112,15 @@ impl ToolInvocation for ReadTool {
 }
 
 impl ReadTool {
-    async fn read_file(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolError> {
+    async fn read_file(
+        &self,
+        execution: &mut ToolExecution<'_>,
+    ) -> Result<ToolOutput, ToolFailure> {
         let path = execution.workspace.absolute_path(&self.path);
         match detect_content(execution.workspace, &path).await? {
             FileContents::Text => self.read_text(execution.workspace, &path).await,
             FileContents::Image { media_type, bytes } => Ok(self.image_output(media_type, &bytes)),
-            FileContents::LargeImage { media_type, size } => Err(ToolError::failed(format!(
+            FileContents::LargeImage { media_type, size } => Err(ToolFailure::failed(format!(
                 "`{}` is an image ({media_type}) of {size} bytes; up to {IMAGE} can be shown.",
                 self.path
             ))),
@@ -125,15 +128,19 @@ impl ReadTool {
         }
     }
 
-    async fn read_text(&self, workspace: &Workspace, path: &str) -> Result<ToolOutput, ToolError> {
+    async fn read_text(
+        &self,
+        workspace: &Workspace,
+        path: &str,
+    ) -> Result<ToolOutput, ToolFailure> {
         let limit = self.limit.unwrap_or(LINES);
         // One more, to see whether there is more.
         let read = workspace
             .read(path, self.line, Some(limit.saturating_add(1)))
             .await;
         let read = read.map_err(|fault| match fault {
-            ToolError::NotFound(why) => {
-                ToolError::Failed(format!("There is no file `{}`: {why}", self.path))
+            ToolFailure::NotFound(why) => {
+                ToolFailure::Failed(format!("There is no file `{}`: {why}", self.path))
             }
             other => other,
         })?;
@@ -192,11 +199,11 @@ impl ReadTool {
         output
     }
 
-    fn binary_error(&self, size: Option<u64>) -> ToolError {
+    fn binary_error(&self, size: Option<u64>) -> ToolFailure {
         let size = size
             .map(|size| format!(" of {size} bytes"))
             .unwrap_or_default();
-        ToolError::failed(format!(
+        ToolFailure::failed(format!(
             "`{}` is a binary file{size}, or text that is not UTF-8: it cannot be read as text. A command, such \
              as `file` or `xxd`, can say more of it.",
             self.path
@@ -205,7 +212,7 @@ impl ReadTool {
 }
 
 /// What the file is. Where the agent itself does not see it, it is taken for text: reading it will tell.
-async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolError> {
+async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolFailure> {
     if workspace.access().is_err() {
         return Ok(FileContents::Text);
     }

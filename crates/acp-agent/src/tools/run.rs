@@ -20,7 +20,7 @@ use crate::reported_call::text;
 use crate::text::{fenced, head, one_line, tail};
 use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and
 /// of its end, where it is said what came of it.
@@ -105,11 +105,11 @@ impl RunTool {
         &self,
         execution: &mut ToolExecution<'_>,
         permit: Permit,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
-            return Err(ToolError::failed(why));
+            return Err(ToolFailure::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
         let process = CommandProcess::start(execution.workspace, &permit).await?;
@@ -131,7 +131,7 @@ impl RunTool {
             }
             Err(fault) => Err(fault),
         };
-        if let Err(ToolError::Stop(acp::Error::Cancelled)) = &result {
+        if let Err(ToolFailure::Stop(acp::Error::Cancelled)) = &result {
             // Its last words, which stay.
             view.update(execution, &process).await?;
         }
@@ -222,19 +222,19 @@ async fn follow_process(
     execution: &ToolExecution<'_>,
     process: &CommandProcess,
     view: &mut OutputView,
-) -> Result<TerminalExitStatus, ToolError> {
+) -> Result<TerminalExitStatus, ToolFailure> {
     let mut exited = std::pin::pin!(process.wait());
     loop {
         tokio::select! {
             biased;
-            () = execution.workspace.turn.cancelled() => return Err(ToolError::Stop(acp::Error::Cancelled)),
+            () = execution.workspace.turn.cancelled() => return Err(ToolFailure::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
             () = process.wait_for_output() => view.update(execution, process).await?,
         }
         // What is printed meanwhile is shown at once afterwards.
         tokio::select! {
             biased;
-            () = execution.workspace.turn.cancelled() => return Err(ToolError::Stop(acp::Error::Cancelled)),
+            () = execution.workspace.turn.cancelled() => return Err(ToolFailure::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
             () = tokio::time::sleep(view.update_interval()) => {}
         }

@@ -22,7 +22,7 @@ use crate::permission::rules::left_out_note;
 use crate::reported_call::text;
 use crate::text::{fenced, head, one_line};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
 /// How many lines that match are given back at most.
@@ -136,16 +136,16 @@ impl SearchTool {
     async fn search_files(
         &self,
         execution: &mut ToolExecution<'_>,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let workspace = execution.workspace;
         if self.context > MOST_CONTEXT {
             let asked = self.context;
             let why = format!("`context` is {asked}; it can be up to {MOST_CONTEXT}.");
-            return Err(ToolError::failed(why));
+            return Err(ToolFailure::failed(why));
         }
         let path = PathBuf::from(workspace.absolute_path(&self.path));
-        let names = GlobFilter::of(&path, self.glob.as_deref()).map_err(ToolError::Failed)?;
-        let matcher = self.build_matcher().map_err(ToolError::Failed)?;
+        let names = GlobFilter::of(&path, self.glob.as_deref()).map_err(ToolFailure::Failed)?;
+        let matcher = self.build_matcher().map_err(ToolFailure::Failed)?;
         let context = usize::try_from(self.context).unwrap_or_default();
         let (rules, session) = (execution.rules.clone(), PermissionContext::of(workspace));
         let found = workspace

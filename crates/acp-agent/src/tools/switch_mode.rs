@@ -14,7 +14,7 @@ use crate::permission::ask;
 use crate::permission::permit::Permit;
 use crate::reported_call::text;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -82,13 +82,13 @@ impl SwitchModeTool {
         Mode::Ask.as_str().to_owned()
     }
 
-    async fn switch(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolError> {
+    async fn switch(&self, execution: &mut ToolExecution<'_>) -> Result<ToolOutput, ToolFailure> {
         let memory = &execution.workspace.memory;
         let now = memory.mode();
         let wanted: Mode = self
             .mode
             .parse()
-            .map_err(|e: mode::ParseModeError| ToolError::failed(e.to_string()))?;
+            .map_err(|e: mode::ParseModeError| ToolFailure::failed(e.to_string()))?;
         let mode = match mode_options(now, wanted) {
             None => wanted,
             Some(options) => {
@@ -113,7 +113,7 @@ impl SwitchModeTool {
         execution.handle.start().await?;
         if memory.mode() != mode {
             // What cannot be kept ends the turn.
-            memory.set_mode(mode).await.map_err(ToolError::Stop)?;
+            memory.set_mode(mode).await.map_err(ToolFailure::Stop)?;
             execution
                 .workspace
                 .turn

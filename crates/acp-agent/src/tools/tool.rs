@@ -15,10 +15,10 @@ use crate::permission::rules::RuleFiles;
 use crate::permission::subject::AlwaysSubject;
 use crate::reported_call::{ReportedCall, text};
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// What comes of a tool call, when it is done.
-pub(crate) type ToolFuture<'a, T = ToolOutput> = BoxFuture<'a, Result<T, ToolError>>;
+pub(crate) type ToolFuture<'a, T = ToolOutput> = BoxFuture<'a, Result<T, ToolFailure>>;
 
 /// A tool of the agent's own. Its type is that of its arguments.
 pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static {

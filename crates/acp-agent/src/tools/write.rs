@@ -14,7 +14,7 @@ use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::subject::AlwaysSubject;
 use crate::workspace::Workspace;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +73,7 @@ impl ToolInvocation for WriteTool {
 
 impl WriteTool {
     /// What it would change as the file is now.
-    async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolError> {
+    async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let old = workspace.read_if_there(&path).await?;
         // Models write `\n`, and most clients write what they are told.
@@ -90,7 +90,7 @@ impl WriteTool {
         &self,
         execution: &mut ToolExecution<'_>,
         permit: Permit,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         let change = self.change(execution.workspace).await?;
         // What would be overwritten now is not what the person was shown.
         if execution
@@ -98,7 +98,7 @@ impl WriteTool {
             .as_ref()
             .is_some_and(|previewed| previewed.old != change.old)
         {
-            return Err(ToolError::failed(format!(
+            return Err(ToolFailure::failed(format!(
                 "`{}` has changed since the change was proposed. Nothing was written; try again.",
                 self.path
             )));

@@ -11,7 +11,7 @@ use crate::context::instructions::Instructions;
 use crate::mcp;
 use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 /// How a turn goes on.
 pub(crate) enum TurnStart {
@@ -127,9 +127,9 @@ fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
 }
 
 /// What ends a turn that cannot begin.
-fn to_protocol_error(fault: ToolError) -> acp::Error {
+fn to_protocol_error(fault: ToolFailure) -> acp::Error {
     match fault {
-        ToolError::Stop(error) => error,
-        ToolError::Failed(why) | ToolError::NotFound(why) => acp::Error::internal(why),
+        ToolFailure::Stop(error) => error,
+        ToolFailure::Failed(why) | ToolFailure::NotFound(why) => acp::Error::internal(why),
     }
 }

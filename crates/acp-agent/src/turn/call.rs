@@ -14,7 +14,7 @@ use crate::reported_call::{ReportedCall, text};
 use crate::tools;
 use crate::tools::switch_mode::SwitchModeTool;
 use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
-use crate::workspace::tool_error::ToolError;
+use crate::workspace::tool_failure::ToolFailure;
 
 impl ActiveTurn<'_> {
     /// Carries out a tool call and reports it, from `pending` to its end. It may be `shown` already.
@@ -46,8 +46,8 @@ impl ActiveTurn<'_> {
         if let Some(outcome) = call.run_hidden(self.workspace) {
             return match outcome.await {
                 Ok(output) => Ok(result(output)),
-                Err(ToolError::Stop(error)) => Err(error),
-                Err(ToolError::Failed(why) | ToolError::NotFound(why)) => {
+                Err(ToolFailure::Stop(error)) => Err(error),
+                Err(ToolFailure::Failed(why) | ToolFailure::NotFound(why)) => {
                     Ok(result(failed_output(why)))
                 }
             };
@@ -150,7 +150,7 @@ impl ActiveTurn<'_> {
                 finish(&handle, &output).await?;
                 Ok(output)
             }
-            Err(ToolError::Failed(why) | ToolError::NotFound(why)) => {
+            Err(ToolFailure::Failed(why) | ToolFailure::NotFound(why)) => {
                 let mut content = terminals;
                 content.push(text(&why));
                 let update = handle.new_update().status(ToolCallStatus::Failed);
@@ -159,7 +159,7 @@ impl ActiveTurn<'_> {
                 handle.update(update).await?;
                 Ok(failed_output(why))
             }
-            Err(ToolError::Stop(error)) => {
+            Err(ToolFailure::Stop(error)) => {
                 if matches!(error, acp::Error::Cancelled) {
                     handle.cancel().await?;
                 }
@@ -173,7 +173,7 @@ impl ActiveTurn<'_> {
         call: &dyn ToolInvocation,
         report: ToolCall,
         execution: &mut ToolExecution<'_>,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<ToolOutput, ToolFailure> {
         execution.workspace.check_cancelled()?;
         // Before anything of a file is looked at, since it may be one that nobody is to read.
         let judged = self
@@ -216,7 +216,7 @@ impl ActiveTurn<'_> {
         report: ToolCall,
         change: Option<&TextChange>,
         execution: &ToolExecution<'_>,
-    ) -> Result<AskOutcome, ToolError> {
+    ) -> Result<AskOutcome, ToolFailure> {
         // Once more: the client may have gone back to another mode just now.
         let judged = self
             .rules

@@ -11,7 +11,7 @@ use acp::v1::{
 use acp_host::{HostTerminals, SessionTerminals, TerminalEventKind};
 use tokio::sync::Notify;
 
-use super::tool_error::ToolError;
+use super::tool_failure::ToolFailure;
 use super::{GRACE, Workspace};
 use crate::client_quirks;
 use crate::permission::permit::Permit;
@@ -130,10 +130,10 @@ const SHELL: (&str, &str) = if cfg!(windows) {
 
 impl CommandProcess {
     /// Starts the command line that may be run, in the session's working directory.
-    pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, ToolError> {
+    pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, ToolFailure> {
         workspace.check_cancelled()?;
         let Some(line) = permit.command() else {
-            return Err(ToolError::failed(
+            return Err(ToolFailure::failed(
                 "There is no permission to run a command.",
             ));
         };
@@ -249,7 +249,7 @@ impl CommandProcess {
     }
 }
 
-async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerminal, ToolError> {
+async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerminal, ToolFailure> {
     let (shell, option) = SHELL;
     let command = TerminalCommand::new(shell, [option, line])
         .cwd(workspace.turn.cwd())
@@ -263,14 +263,17 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerm
             if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(GRACE, &mut creating).await {
                 CommandProcess::Client(terminal).release().await;
             }
-            return Err(ToolError::Stop(acp::Error::Cancelled));
+            return Err(ToolFailure::Stop(acp::Error::Cancelled));
         }
         created = &mut creating => created,
     };
-    Ok(created.map_err(|e| ToolError::failed(format!("the terminal was not created: {e}")))??)
+    Ok(
+        created
+            .map_err(|e| ToolFailure::failed(format!("the terminal was not created: {e}")))??,
+    )
 }
 
-async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, ToolError> {
+async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, ToolFailure> {
     // Says why if the session's directory is not here.
     let own = workspace.access()?;
     let news = Arc::<ProcessNews>::default();

@@ -60,3 +60,4 @@ mod trace_html;
 mod trace_lint;
 mod trace_replay;
 mod trace_show;
+mod type_names;

@@ -28,7 +28,7 @@ const HARMLESS: [&str; 12] = [
     "TZ",
 ];
 
-/// What is to be done, for [`Permissions::judge`](super::Permissions::judge).
+/// What is to be done, for [`Permissions::decide`](super::Permissions::decide).
 #[derive(Debug, Clone)]
 pub struct Action {
     /// Of which kind it is, as the agent says, or as it is.

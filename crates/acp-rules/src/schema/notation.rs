@@ -3,12 +3,12 @@
 //! ```text
 //! # a comment
 //! Name = type                                  what a name stands for
-//! Name { field: type, optional?: type }        an object; `_meta` may be in every one
+//! Name { field: type, optional?: type }        an object; any object may have `_meta`
 //! Name { field: type
-//!     by tag {                                 more fields, by what the field `tag` says
+//!     by tag {                                 more fields, by the value of the field `tag`
 //!         value: Other
-//!         absent: Other                        where there is no such field, or what it says does not count
-//!         else: Other                          where it says something else, and more fields may follow
+//!         absent: Other                        if the field is missing, or whatever its value is
+//!         else: Other                          if it has any other value; unknown fields are allowed
 //!     }
 //! }
 //! Name { field: type, one of One | Other }     and the fields of one of these

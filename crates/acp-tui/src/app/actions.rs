@@ -1,4 +1,4 @@
-//! What is done when one of the [`Action`]s is chosen, by its key or from the list.
+//! What is done when one of the [`KeyAction`]s is chosen, by its key or from the list.
 
 use std::time::Instant;
 
@@ -10,13 +10,13 @@ use super::overlay::ChatOverlay;
 use super::pager::Pager;
 use super::tab::TabPhase;
 use super::{AgentKey, App, ChatEffect, ChatFocus};
-use crate::keys::Action;
+use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 
-impl Action {
+impl KeyAction {
     /// Whether it is meant also while the agent asks something.
     pub(super) fn is_always(self) -> bool {
-        use Action::{
+        use KeyAction::{
             AgentOutput, Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw,
             Sessions, Suspend, ToEnd, ToTop,
         };
@@ -41,70 +41,70 @@ impl Action {
 
 impl App {
     /// Does it.
-    pub(super) fn act(&mut self, action: Action) -> Vec<ChatEffect> {
+    pub(super) fn act(&mut self, action: KeyAction) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get_mut(self.active) else {
             return Vec::new();
         };
         match action {
-            Action::Palette => self.overlay = Some(self.palette()),
-            Action::Help => {
+            KeyAction::Palette => self.overlay = Some(self.palette()),
+            KeyAction::Help => {
                 self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme))
             }
-            Action::Cancel => return self.cancel(),
-            Action::FocusThread => match self.focus {
+            KeyAction::Cancel => return self.cancel(),
+            KeyAction::FocusThread => match self.focus {
                 ChatFocus::Input => {
                     tab.select(0);
                     self.focus = ChatFocus::Thread;
                 }
                 ChatFocus::Thread => self.leave_thread(),
             },
-            Action::ScrollUp => tab.view.scroll_up(tab.view.page()),
-            Action::ScrollDown => tab.view.scroll_down(tab.view.page()),
-            Action::ToTop => tab.view.go_to_beginning(),
-            Action::ToEnd => tab.view.go_to_end(),
-            Action::NewTab => {
+            KeyAction::ScrollUp => tab.view.scroll_up(tab.view.page()),
+            KeyAction::ScrollDown => tab.view.scroll_down(tab.view.page()),
+            KeyAction::ToTop => tab.view.go_to_beginning(),
+            KeyAction::ToEnd => tab.view.go_to_end(),
+            KeyAction::NewTab => {
                 let agent = tab.agent;
                 return self.new_tab(agent, SessionSource::New);
             }
-            Action::NextTab => self.show((self.active + 1) % self.tabs.len()),
-            Action::PreviousTab => {
+            KeyAction::NextTab => self.show((self.active + 1) % self.tabs.len()),
+            KeyAction::PreviousTab => {
                 self.show((self.active + self.tabs.len() - 1) % self.tabs.len());
             }
-            Action::CloseTab => return self.close_tab(),
-            Action::Sessions => return self.list_sessions(),
-            Action::Fork => return self.fork(),
-            Action::Rename => {
+            KeyAction::CloseTab => return self.close_tab(),
+            KeyAction::Sessions => return self.list_sessions(),
+            KeyAction::Fork => return self.fork(),
+            KeyAction::Rename => {
                 let title = tab.name().unwrap_or_default();
                 self.overlay = Some(ChatOverlay::rename(&title));
             }
-            Action::Agents => self.overlay = Some(self.agents_overlay()),
-            Action::NextMode => return self.set_next_mode(),
-            Action::Modes => self.choose_value(&SessionConfigOptionCategory::Mode),
-            Action::Models => self.choose_value(&SessionConfigOptionCategory::Model),
-            Action::Options => self.choose_option(),
-            Action::ExpandAll => tab.view.toggle_all(),
-            Action::DiffLayout => tab.view.toggle_layout(),
-            Action::Plan => tab.plan_hidden = !tab.plan_hidden,
-            Action::Editor => {
+            KeyAction::Agents => self.overlay = Some(self.agents_overlay()),
+            KeyAction::NextMode => return self.set_next_mode(),
+            KeyAction::Modes => self.choose_value(&SessionConfigOptionCategory::Mode),
+            KeyAction::Models => self.choose_value(&SessionConfigOptionCategory::Model),
+            KeyAction::Options => self.choose_option(),
+            KeyAction::ExpandAll => tab.view.toggle_all(),
+            KeyAction::DiffLayout => tab.view.toggle_layout(),
+            KeyAction::Plan => tab.plan_hidden = !tab.plan_hidden,
+            KeyAction::Editor => {
                 return vec![ChatEffect::EditExternally {
                     tab: tab.key,
                     text: tab.editor.text(),
                 }];
             }
-            Action::PasteImage => {
+            KeyAction::PasteImage => {
                 if !tab.prompt_capabilities().image && tab.session.is_some() {
                     self.show_note("this agent does not take images");
                     return Vec::new();
                 }
                 return vec![ChatEffect::PasteImage { tab: tab.key }];
             }
-            Action::Attach => self.overlay = Some(ChatOverlay::attach()),
-            Action::Export => self.overlay = Some(ChatOverlay::export(tab.name().as_deref())),
-            Action::Login => {
+            KeyAction::Attach => self.overlay = Some(ChatOverlay::attach()),
+            KeyAction::Export => self.overlay = Some(ChatOverlay::export(tab.name().as_deref())),
+            KeyAction::Login => {
                 let agent = tab.agent;
                 return self.log_in(agent);
             }
-            Action::Logout => {
+            KeyAction::Logout => {
                 let key = tab.agent;
                 let connection = self
                     .agent(key)
@@ -117,11 +117,11 @@ impl App {
                     None => Vec::new(),
                 };
             }
-            Action::Restart => return self.start_again(),
-            Action::AgentOutput => self.show_agent_output(),
-            Action::Suspend => return vec![ChatEffect::Suspend],
-            Action::Redraw => return vec![ChatEffect::Redraw],
-            Action::Quit => return self.quit(),
+            KeyAction::Restart => return self.start_again(),
+            KeyAction::AgentOutput => self.show_agent_output(),
+            KeyAction::Suspend => return vec![ChatEffect::Suspend],
+            KeyAction::Redraw => return vec![ChatEffect::Redraw],
+            KeyAction::Quit => return self.quit(),
         }
         Vec::new()
     }

@@ -19,7 +19,7 @@ use super::tab::{LastTurnEnd, Tab, TabPhase};
 use super::{App, ChatFocus, plan, time};
 use crate::draw_context::{DrawContext, SPINNER};
 use crate::images;
-use crate::keys::Action;
+use crate::keys::KeyAction;
 use crate::text::fit::fit;
 use crate::view;
 
@@ -203,7 +203,7 @@ impl App {
         lines
     }
 
-    pub(super) fn keys_of(&self, action: Action) -> String {
+    pub(super) fn keys_of(&self, action: KeyAction) -> String {
         let key = self.setup.keys.key(action);
         key.map(|key| key.to_string()).unwrap_or_default()
     }
@@ -248,7 +248,7 @@ impl App {
             };
             let deaf = turn.and_then(|turn| turn.cancelled_at);
             if deaf.is_some_and(|cancelled| cancelled.elapsed() > DEAF) {
-                let again = self.keys_of(Action::Restart);
+                let again = self.keys_of(KeyAction::Restart);
                 let text = format!("cancelling: it has not stopped yet   {again}: start it again");
                 return moving(text);
             }
@@ -286,7 +286,7 @@ impl App {
             spans.push(Span::styled(keys, theme.dim));
         }
         if behind {
-            let end = self.keys_of(Action::ToEnd);
+            let end = self.keys_of(KeyAction::ToEnd);
             spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));
         }
         Line::from(spans)
@@ -350,7 +350,7 @@ impl App {
             }
         });
         let help = match self.focus {
-            ChatFocus::Input => format!("?: help  {}: all", self.keys_of(Action::Palette)),
+            ChatFocus::Input => format!("?: help  {}: all", self.keys_of(KeyAction::Palette)),
             ChatFocus::Thread => "↑↓ Enter y d e  Esc: write".to_owned(),
         };
         let left: usize = parts.iter().map(Span::width).sum();

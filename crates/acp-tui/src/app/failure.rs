@@ -12,7 +12,7 @@ use super::agents::{AgentState, ChatAgent};
 use super::tab::{Tab, TabPhase};
 use super::{App, ChatEffect};
 use crate::agent::{AgentExit, AgentFailure, Remedy, tail};
-use crate::keys::Action;
+use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 use crate::text::wrap::wrap;
 
@@ -104,7 +104,10 @@ impl App {
 
     /// The agent has not answered for some time.
     fn silent_agent_text(&self, tab: &Tab, name: &str) -> String {
-        let (again, quit) = (self.keys_of(Action::Restart), self.keys_of(Action::Quit));
+        let (again, quit) = (
+            self.keys_of(KeyAction::Restart),
+            self.keys_of(KeyAction::Quit),
+        );
         let keys = format!("{again}: start it again   {quit}: end");
         match tab.phase {
             TabPhase::Starting => format!(
@@ -126,7 +129,7 @@ impl App {
             terminal_text::clean_line(&agent.spec.name),
             terminal_text::clean_line(what),
         );
-        let again = self.key_label(tab, "r", Action::Restart);
+        let again = self.key_label(tab, "r", KeyAction::Restart);
         let methods = agent.connection().map(|agent| agent.auth_methods().len());
         let hint = agent.spec.hint.of(&what, true);
         if methods == Some(0) {
@@ -145,7 +148,7 @@ impl App {
             };
             told.push_text(format!("{name} wants you to log in{more}"), theme.warn);
             told.lines.extend(self.hint_lines(hint, told.width));
-            let login = self.key_label(tab, "l", Action::Login);
+            let login = self.key_label(tab, "l", KeyAction::Login);
             told.push_text(
                 format!("{login}: log in   {again}: try again"),
                 theme.accent,
@@ -179,14 +182,14 @@ impl App {
 
     /// The keys for beginning again.
     fn retry_text(&self, tab: &Tab, agent: &ChatAgent, trouble: &AgentFailure) -> String {
-        let again = self.key_label(tab, "r", Action::Restart);
+        let again = self.key_label(tab, "r", KeyAction::Restart);
         let lost = matches!(trouble, AgentFailure::SessionNotFound(_));
         match &tab.session_source {
             SessionSource::New => format!("{again}: start again"),
             SessionSource::Existing(_) if lost => format!("{again}: a new session"),
             SessionSource::Existing(_) if agent.cannot_load => format!(
                 "{again}: start again in a new session, for this agent cannot load this one; {}: save it first",
-                self.keys_of(Action::Palette)
+                self.keys_of(KeyAction::Palette)
             ),
             SessionSource::Existing(_) | SessionSource::Fork(_) => {
                 format!("{again}: start again and load the session   n: a new session")
@@ -195,7 +198,7 @@ impl App {
     }
 
     /// The short key, or that of the action while something is written, which the short one would be added to.
-    fn key_label(&self, tab: &Tab, short: &str, action: Action) -> String {
+    fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),
             false => self.keys_of(action),
@@ -251,7 +254,7 @@ impl App {
         let asked = self.restart_requested_at.take();
         if self.tabs.iter().any(works) && asked.is_none_or(|asked| asked.elapsed() > AGAIN) {
             self.restart_requested_at = Some(Instant::now());
-            let key = self.keys_of(Action::Restart);
+            let key = self.keys_of(KeyAction::Restart);
             self.show_note(format!(
                 "the agent works: {key} again ends it and starts it again"
             ));

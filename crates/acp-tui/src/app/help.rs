@@ -3,7 +3,7 @@
 use ratatui::text::{Line, Span};
 
 use super::pager::Pager;
-use crate::keys::{Action, KeyBindings};
+use crate::keys::{KeyAction, KeyBindings};
 use crate::theme::Theme;
 
 /// Keys that are not bound to an action but belong to what has the keyboard.
@@ -43,7 +43,7 @@ pub(super) fn help_pager(keys: &KeyBindings, theme: &Theme) -> Pager {
     lines.push(heading("In the conversation"));
     lines.extend(THREAD.iter().map(|(key, about)| row(key, about)));
     lines.push(heading("Everywhere"));
-    lines.extend(Action::ALL.iter().map(|action| {
+    lines.extend(KeyAction::ALL.iter().map(|action| {
         let key = keys.key(*action).map(|key| key.to_string());
         row(&key.unwrap_or_else(|| "–".to_owned()), action.about())
     }));

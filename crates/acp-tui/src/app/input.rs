@@ -9,7 +9,7 @@ use crossterm::event::{
 use super::overlay::ChatOverlay;
 use super::{App, ChatEffect, ChatFocus};
 use crate::editor;
-use crate::keys::Action;
+use crate::keys::KeyAction;
 use crate::question;
 
 /// How soon a key that ends the chat must be pressed again.
@@ -62,7 +62,7 @@ impl App {
             _ => {}
         }
         if let Some(action) = action
-            && (action != Action::FocusThread || self.is_tab_key_free())
+            && (action != KeyAction::FocusThread || self.is_tab_key_free())
         {
             return self.act(action);
         }

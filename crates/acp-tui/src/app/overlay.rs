@@ -18,7 +18,7 @@ use super::{AgentKey, App, ChatEffect};
 use crate::agent::AgentFailure;
 use crate::draw_context::DrawContext;
 use crate::editor;
-use crate::keys::{Action, KeyBindings};
+use crate::keys::{KeyAction, KeyBindings};
 use crate::picker::{Picker, PickerItem, PickerOutcome};
 use crate::setup::SessionSource;
 use crate::theme::Theme;
@@ -27,7 +27,7 @@ use crate::theme::Theme;
 #[allow(clippy::large_enum_variant, reason = "there is one at most")]
 pub(super) enum ChatOverlay {
     Pager(Pager),
-    Palette(Picker<Action>),
+    Palette(Picker<KeyAction>),
     Agents(Picker<AgentKey>),
     AuthMethods(AgentKey, Picker<AuthMethod>),
     Options(Picker<SessionConfigOption>),
@@ -104,7 +104,7 @@ impl SessionPicker {
         let outcome = self.picker.key(key);
         let doomed = self.delete_requested.take();
         self.picker.set_error(None);
-        if let PickerOutcome::Action(DELETE, id) = &outcome
+        if let PickerOutcome::KeyAction(DELETE, id) = &outcome
             && doomed.as_ref() != Some(id)
         {
             let title = self.items.iter().find(|item| item.value == *id);
@@ -320,7 +320,7 @@ fn grouped_values(
 enum OverlayOutcome {
     KeepOpen,
     Close,
-    Action(Action),
+    KeyAction(KeyAction),
     Agent(AgentKey),
     Login(AgentKey, AuthMethod),
     Option(SessionConfigOption),
@@ -348,7 +348,9 @@ impl App {
                 true => OverlayOutcome::KeepOpen,
                 false => OverlayOutcome::Close,
             },
-            ChatOverlay::Palette(picker) => picker_outcome(picker.key(key), OverlayOutcome::Action),
+            ChatOverlay::Palette(picker) => {
+                picker_outcome(picker.key(key), OverlayOutcome::KeyAction)
+            }
             ChatOverlay::Agents(picker) => picker_outcome(picker.key(key), OverlayOutcome::Agent),
             ChatOverlay::AuthMethods(agent, picker) => {
                 let agent = *agent;
@@ -363,7 +365,9 @@ impl App {
             ChatOverlay::Sessions(sessions) => {
                 let agent = sessions.agent;
                 match sessions.key(key) {
-                    PickerOutcome::Action(key, id) => OverlayOutcome::SessionAction(agent, key, id),
+                    PickerOutcome::KeyAction(key, id) => {
+                        OverlayOutcome::SessionAction(agent, key, id)
+                    }
                     other => picker_outcome(other, |id| OverlayOutcome::Session(agent, id)),
                 }
             }
@@ -383,7 +387,7 @@ impl App {
         self.with_overlay(|overlay| match overlay {
             ChatOverlay::Pager(_) | ChatOverlay::PromptLine(..) => OverlayOutcome::KeepOpen,
             ChatOverlay::Palette(picker) => {
-                picker_outcome(picker.click(at), OverlayOutcome::Action)
+                picker_outcome(picker.click(at), OverlayOutcome::KeyAction)
             }
             ChatOverlay::Agents(picker) => picker_outcome(picker.click(at), OverlayOutcome::Agent),
             ChatOverlay::AuthMethods(agent, picker) => {
@@ -424,7 +428,7 @@ impl App {
         }
         match done {
             OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
-            OverlayOutcome::Action(action) => self.act(action),
+            OverlayOutcome::KeyAction(action) => self.act(action),
             OverlayOutcome::Agent(agent) => self.new_tab(agent, SessionSource::New),
             OverlayOutcome::Login(agent, method) => self.log_in_by(agent, &method),
             OverlayOutcome::Option(option) => {

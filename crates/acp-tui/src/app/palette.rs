@@ -2,12 +2,12 @@
 
 use super::App;
 use super::overlay::ChatOverlay;
-use crate::keys::Action;
+use crate::keys::KeyAction;
 use crate::picker::{Picker, PickerItem};
 
 impl App {
     pub(super) fn palette(&self) -> ChatOverlay {
-        let items = Action::ALL.iter().filter(|a| **a != Action::Palette);
+        let items = KeyAction::ALL.iter().filter(|a| **a != KeyAction::Palette);
         let items = items
             .map(|action| {
                 let key = self.setup.keys.key(*action);

@@ -1,7 +1,7 @@
 //! The prompt that is being written.
 //!
 //! What is written is text in which some stretches stand for more than they show ([`marked_text`]): a long text that was
-//! pasted, a file that was named. [`buffer`] changes it, [`rows`] lays it out, [`keys`] says what keys do, and
+//! pasted, a file that was named. [`text_buffer`] changes it, [`rows`] lays it out, [`keys`] says what keys do, and
 //! [`draft`] makes of it what is sent.
 
 mod attach;

@@ -53,7 +53,7 @@ pub(crate) enum PickerOutcome<T> {
     /// It is to be closed, and nothing was chosen.
     Closed,
     /// One of the [actions](Picker::action) is to be done with this.
-    Action(char, T),
+    KeyAction(char, T),
 }
 
 /// A list to choose from, in a window over the screen.
@@ -190,7 +190,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         match key.code {
             KeyCode::Char(c) if control && self.actions.iter().any(|(own, _)| *own == c) => {
                 match self.selected() {
-                    Some(value) => PickerOutcome::Action(c, value.clone()),
+                    Some(value) => PickerOutcome::KeyAction(c, value.clone()),
                     None => PickerOutcome::Changed,
                 }
             }

@@ -29,7 +29,7 @@ impl Turn {
     /// meanwhile gives [`ElicitationAction::Cancel`] at once.
     ///
     /// # Errors
-    /// The client does not offer this mode ([`Error::NotOffered`](crate::Error::NotOffered)), its
+    /// The client does not offer this mode ([`Error::Unsupported`](crate::Error::Unsupported)), its
     /// error, or the end of the connection.
     pub async fn elicit(
         &self,

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::lru_map::LruMap;
 use crate::session_setup::SessionSetup;
 
-/// What an opened session has. `S` is the agent's [`AgentSessionState`](super::Agent::AgentSessionState).
+/// What an opened session has. `S` is the agent's [`State`](super::Agent::State).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OpenedSession<S = ()> {

@@ -33,7 +33,7 @@ impl Turn {
     /// session's, unless it is that of an earlier subagent of this session, which works again then.
     ///
     /// # Errors
-    /// The client shows no subagents ([`Error::NotOffered`](crate::Error::NotOffered)), or the connection has ended.
+    /// The client shows no subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection has ended.
     pub async fn subagent(
         &self,
         id: impl Into<SessionId>,

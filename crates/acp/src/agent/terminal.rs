@@ -112,7 +112,7 @@ impl ClientTerminal {
     }
 
     /// Waits for the end of its command: "Waiting for Exit". Not for longer than the caller waits; see
-    /// [`Turn::unless_cancelled`](super::Turn::unless_cancelled).
+    /// [`Turn::or_cancelled`](super::Turn::or_cancelled).
     ///
     /// # Errors
     /// The client's error, or the end of the connection.

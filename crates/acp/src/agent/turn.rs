@@ -124,7 +124,7 @@ impl Turn {
     /// `path` is absolute, `line` counts from 1, `limit` is in lines; without them the whole file is read.
     ///
     /// # Errors
-    /// The client does not offer it ([`Error::NotOffered`]), its error, a cancelled turn, or the end
+    /// The client does not offer it ([`Error::Unsupported`]), its error, a cancelled turn, or the end
     /// of the connection.
     pub async fn read_text_file(
         &self,
@@ -145,7 +145,7 @@ impl Turn {
     /// is not there is created. A write that has begun is not given up when the turn is cancelled.
     ///
     /// # Errors
-    /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
+    /// The client does not offer it ([`Error::Unsupported`]), its error, or the end of the connection.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         if !self.session.client().capabilities().fs.write_text_file {
             return Err(Session::client_capability_error("fs.writeTextFile"));
@@ -159,7 +159,7 @@ impl Turn {
     /// is released when the handle is dropped.
     ///
     /// # Errors
-    /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
+    /// The client does not offer it ([`Error::Unsupported`]), its error, or the end of the connection.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
         if !self.session.client().capabilities().terminal {
             return Err(Session::client_capability_error("terminal"));

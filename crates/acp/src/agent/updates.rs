@@ -21,7 +21,7 @@ impl Session {
     /// Sends an update. It may be one of either version: a client is told it in the version that it speaks.
     ///
     /// # Errors
-    /// The client speaks version 1, which has no words for it ([`Error::NotOffered`](crate::Error::NotOffered)), or
+    /// The client speaks version 1, which has no words for it ([`Error::Unsupported`](crate::Error::Unsupported)), or
     /// the connection has ended.
     pub async fn update(&self, update: impl Into<Update>) -> Result<()> {
         let mut update = update.into();

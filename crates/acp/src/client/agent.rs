@@ -29,9 +29,9 @@ use crate::transport::Transport;
 /// driver to poll meanwhile.
 ///
 /// ```
-/// # use acp::testing::Nobody;
+/// # use acp::testing::NoopClient;
 /// # async fn example(transport: acp::Transport) -> acp::Result<()> {
-/// let (handshake, driver) = acp::client::connect(transport, Nobody);
+/// let (handshake, driver) = acp::client::connect(transport, NoopClient);
 /// tokio::spawn(driver);
 /// let agent = handshake.await?;
 /// # let _ = agent;

@@ -16,8 +16,8 @@ use crate::transport::Transport;
 /// use acp::client::DynClient;
 /// # use acp::Client;
 ///
-/// # fn choose(editor: impl Client, script: impl Client, has_person: bool, transport: acp::Transport) {
-/// let client: Arc<dyn DynClient> = if has_person { Arc::new(editor) } else { Arc::new(script) };
+/// # fn choose(editor: impl Client, script: impl Client, is_interactive: bool, transport: acp::Transport) {
+/// let client: Arc<dyn DynClient> = if is_interactive { Arc::new(editor) } else { Arc::new(script) };
 /// let (handshake, driver) = client.connect(transport, acp::Options::new());
 /// # let _ = (handshake, driver);
 /// # }

@@ -70,7 +70,7 @@ impl ClientSession {
     ///
     /// # Errors
     /// A turn is running already, or the session is closed or being loaded ([`Error::Invalid`]); the prompt holds what the
-    /// agent does not take ([`Error::NotOffered`]); the agent's error; the end of the connection. A turn
+    /// agent does not take ([`Error::Unsupported`]); the agent's error; the end of the connection. A turn
     /// that was cancelled is no error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<PromptContent>) -> Result<StopReason> {
         let prompt = prompt.into();

@@ -142,7 +142,7 @@ impl ClientSession {
     /// send it again. In version 1 the thread does not show it unless the agent tells of it.
     ///
     /// # Errors
-    /// The agent does not offer it, or takes no such content ([`Error::NotOffered`](crate::Error::NotOffered)); its error; the end of the connection.
+    /// The agent does not offer it, or takes no such content ([`Error::Unsupported`](crate::Error::Unsupported)); its error; the end of the connection.
     pub async fn steer(&self, prompt: impl Into<PromptContent>) -> Result<SteerResponse> {
         let prompt = prompt.into();
         if !self.agent().supports_steering() {

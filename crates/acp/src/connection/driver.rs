@@ -74,9 +74,9 @@ impl Driver {
     /// written, for two seconds at most.
     ///
     /// ```
-    /// # use acp::testing::{Nobody, OnPrompt};
+    /// # use acp::testing::{NoopClient, PromptAgent};
     /// # async fn example(transport: acp::Transport) -> acp::Result<()> {
-    /// let (handshake, driver) = acp::client::connect(transport, Nobody);
+    /// let (handshake, driver) = acp::client::connect(transport, NoopClient);
     /// let work = async {
     ///     let session = handshake.await?.new_session("/").await?;
     ///     session.prompt("Say hello").await

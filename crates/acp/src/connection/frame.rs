@@ -304,7 +304,7 @@ mod tests {
         for (text, told) in [
             ("\\x".to_owned(), "unreadable"),
             ("\u{1}".to_owned(), "unreadable"),
-            (long.repeat(20), "6051 bytes of Answer(Number(7))"),
+            (long.repeat(20), "6051 bytes of Response(Number(7))"),
         ] {
             let line =
                 format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"content":"{long}{text}"}}}}"#);

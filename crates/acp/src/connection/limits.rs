@@ -32,7 +32,7 @@ pub struct Limits {
     /// How many sessions a client may have open (4096), on the agent's side. Further ones are refused.
     pub sessions: usize,
     /// How much a session's [`Thread`](crate::Thread) keeps (64 MiB), on the client's side. Beyond it the
-    /// earliest is dropped, and the thread says so: [`Thread::dropped`](crate::Thread::dropped).
+    /// earliest is dropped, and the thread says so: [`Thread::truncation`](crate::Thread::truncation).
     pub thread: usize,
     /// How long requests of the peer's may go on after it has closed its side (not at
     /// all; [`agent::serve`](crate::agent::serve) gives them 2 s).

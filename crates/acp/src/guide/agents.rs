@@ -5,7 +5,7 @@
 //! on stdin and stdout by [`agent::serve_stdio`], on any pair of byte streams by [`agent::serve`].
 //!
 //! ```
-//! use acp::agent::{Agent, NewToolCall, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, NewToolCall, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::{StopReason, ToolKind};
 //!
 //! struct Counter;
@@ -13,8 +13,8 @@
 //! impl Agent for Counter {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -27,10 +27,10 @@
 //!         Ok(StopReason::EndTurn)
 //!     }
 //! }
-//! # use acp::testing::{Nobody, connect};
+//! # use acp::testing::{NoopClient, connect};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Counter, Nobody).await;
+//! # let (agent, _) = connect(Counter, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! # assert_eq!(session.prompt("one two three").await?, StopReason::EndTurn);
 //! # session.thread().read(|thread| assert_eq!(thread.items().len(), 4));
@@ -63,7 +63,7 @@
 //! | a command the agent runs | [`display_terminal`](Session::display_terminal) |
 //! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
 //!
-//! What the client does not offer fails with [`Error::NotOffered`] before anything is sent;
+//! What the client does not offer fails with [`Error::Unsupported`] before anything is sent;
 //! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client reads
 //! slowly ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
 //! [recorded](crate::agent::Recorder); `?` ends the turn then. A request fails also with the client's error, such as a file that
@@ -82,7 +82,7 @@
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
 //!
-//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::StopReason;
 //!
 //! struct Counter;
@@ -95,8 +95,8 @@
 //!         &self,
 //!         _: &Session,
 //!         _: SessionSetup,
-//!     ) -> acp::Result<SessionOpened<AtomicU32>> {
-//!         Ok(SessionOpened::with_state(AtomicU32::new(0)))
+//!     ) -> acp::Result<OpenedSession<AtomicU32>> {
+//!         Ok(OpenedSession::with_state(AtomicU32::new(0)))
 //!     }
 //!
 //!     async fn prompt(&self, turns: &AtomicU32, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -113,7 +113,7 @@
 //! implementation or nothing. What is advertised follows from what is given, so the two cannot disagree:
 //!
 //! ```
-//! use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, LoadSession, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::StopReason;
 //!
 //! struct Rememberer;
@@ -121,8 +121,8 @@
 //! impl Agent for Rememberer {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -139,16 +139,16 @@
 //!         &self,
 //!         session: &Session,
 //!         _: SessionSetup,
-//!     ) -> acp::Result<SessionOpened> {
+//!     ) -> acp::Result<OpenedSession> {
 //!         session.user_message("What was that?").await?;
 //!         session.message("A parrot.").await?;
-//!         Ok(SessionOpened::new())
+//!         Ok(OpenedSession::new())
 //!     }
 //! }
-//! # use acp::testing::{Nobody, connect};
+//! # use acp::testing::{NoopClient, connect};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Rememberer, Nobody).await;
+//! # let (agent, _) = connect(Rememberer, NoopClient).await;
 //! # assert!(agent.capabilities().load_session);
 //! # let session = agent.load_session("old", "/").await?;
 //! # session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
@@ -193,7 +193,7 @@
 //! [`Turn`]: crate::agent::Turn
 //! [`Session`]: crate::agent::Session
 //! [`ToolCallHandle`]: crate::agent::ToolCallHandle
-//! [`Error::NotOffered`]: crate::Error::NotOffered
+//! [`Error::Unsupported`]: crate::Error::Unsupported
 //! [`ClientInfo::capabilities`]: crate::agent::ClientInfo::capabilities
 
 #[cfg(doc)]

@@ -5,28 +5,28 @@
 //!
 //! # The client's side
 //!
-//! [`Session::cancel`](crate::client::Session::cancel) cancels the turn that runs, and so does dropping the
-//! future of [`Session::prompt`](crate::client::Session::prompt). In this order: the tool calls in the thread
+//! [`Session::cancel`](crate::client::ClientSession::cancel) cancels the turn that runs, and so does dropping the
+//! future of [`Session::prompt`](crate::client::ClientSession::prompt). In this order: the tool calls in the thread
 //! that are not finished are marked as cancelled, the agent is told (`session/cancel`), and open permission
 //! requests are answered with `cancelled`, also those that come before the turn has ended. The turn itself
 //! ends when the agent says so, so await `prompt` after `cancel` to know that it has.
 //!
 //! ```
 //! use acp::agent::Turn;
-//! use acp::testing::{Nobody, OnPrompt, connect, until};
+//! use acp::testing::{NoopClient, PromptAgent, connect, wait_for_thread};
 //! use acp::v1::StopReason;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let slow = OnPrompt(async |turn: Turn, _| {
+//! let slow = PromptAgent(async |turn: Turn, _| {
 //!     turn.message("This will take a while.").await?;
 //!     std::future::pending().await
 //! });
-//! let (agent, _) = connect(slow, Nobody).await;
+//! let (agent, _) = connect(slow, NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //! let prompt = session.prompt("Take your time.");
 //! let cancel = async {
-//!     until(session.thread(), |thread| thread.items().len() == 2).await;
+//!     wait_for_thread(session.thread(), |thread| thread.items().len() == 2).await;
 //!     session.cancel().await
 //! };
 //! let (stopped, cancelled) = tokio::join!(prompt, cancel);
@@ -42,7 +42,7 @@
 //! # The agent's side
 //!
 //! `session/cancel` drops the future of [`Agent::prompt`](crate::Agent::prompt), and the turn ends as
-//! cancelled. A [`Terminal`](crate::agent::Terminal) that is dropped with it is released, which ends its
+//! cancelled. A [`Terminal`](crate::agent::ClientTerminal) that is dropped with it is released, which ends its
 //! command. For many agents that is all there is to do: nothing.
 //!
 //! An agent that has something left to do when it is cancelled, such as keeping what a command printed, calls
@@ -51,7 +51,7 @@
 //! specification demands.
 //!
 //! ```
-//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::{StopReason, ToolCall};
 //!
 //! struct Tidy;
@@ -59,8 +59,8 @@
 //! impl Agent for Tidy {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -73,14 +73,14 @@
 //!         Ok(StopReason::EndTurn)
 //!     }
 //! }
-//! # use acp::testing::{Nobody, connect, until};
+//! # use acp::testing::{NoopClient, connect, wait_for_thread};
 //! # use acp::thread::ToolCallStatus;
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Tidy, Nobody).await;
+//! # let (agent, _) = connect(Tidy, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! # let (stopped, cancelled) = tokio::join!(session.prompt("Wait."), async {
-//! #     until(session.thread(), |thread| thread.tool_call(&"call_1".into()).is_some()).await;
+//! #     wait_for_thread(session.thread(), |thread| thread.tool_call(&"call_1".into()).is_some()).await;
 //! #     session.cancel().await
 //! # });
 //! # cancelled?;
@@ -95,7 +95,7 @@
 //!
 //! What a turn asks of the client is given up with the turn: a permission request and an elicitation give
 //! `Cancelled` at once, whether or not the client answers; reading a file and
-//! [`Turn::unless_cancelled`](crate::agent::Turn::unless_cancelled) give
+//! [`Turn::or_cancelled`](crate::agent::Turn::or_cancelled) give
 //! [`Error::Cancelled`](crate::Error::Cancelled), which an agent passes on by `?`. Writing a file is not
 //! given up half-way, for whether it was written must be known.
 //!

@@ -98,16 +98,16 @@
 //!
 //! ```
 //! use acp::thread::ItemKind;
-//! # use acp::testing::{Nobody, OnPrompt, connect};
+//! # use acp::testing::{NoopClient, PromptAgent, connect};
 //! # use acp::{v1::StopReason, agent::Turn};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let agent = OnPrompt(async |turn: Turn, _| {
+//! # let agent = PromptAgent(async |turn: Turn, _| {
 //! #     turn.message("A pa").await?;
 //! #     turn.message("rrot.").await?;
 //! #     Ok(StopReason::EndTurn)
 //! # });
-//! # let (agent, _) = connect(agent, Nobody).await;
+//! # let (agent, _) = connect(agent, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! session.prompt("What are you?").await?;
 //! let shown: Vec<String> = session.thread().read(|thread| {

@@ -22,7 +22,7 @@
 //! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is over | connect again |
 //! | [`Unreadable`](Error::Unreadable) | the peer: its answer is not what the method gives, or too long | goes on | report it to whoever made the peer |
 //! | [`Version`](Error::Version) | both: no version that both speak | is closed | another peer, or another version of it |
-//! | [`NotOffered`](Error::NotOffered) | the peer did not say that it can do this; nothing was sent | goes on | do without; look at the capabilities before |
+//! | [`NotOffered`](Error::Unsupported) | the peer did not say that it can do this; nothing was sent | goes on | do without; look at the capabilities before |
 //! | [`Invalid`](Error::Invalid) | this side's own request; nothing was sent | goes on | correct the program, or what the person typed |
 //! | [`Unwritable`](Error::Unwritable) | this side's own params are no JSON; nothing was sent | goes on | correct the program |
 //! | [`Cancelled`](Error::Cancelled) | a cancel: the turn's, or a request's | goes on | pass it on by `?`; it becomes the right answer |
@@ -34,15 +34,15 @@
 //! that wants to know whether the peer is gone asks [`Error::is_closed`], and not how.
 //!
 //! ```
-//! use acp::testing::{Nobody, OnPrompt, connect};
+//! use acp::testing::{NoopClient, PromptAgent, connect};
 //! use acp::{Error, jsonrpc};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let agent = OnPrompt(async |_, _| {
+//! let agent = PromptAgent(async |_, _| {
 //!     Err(jsonrpc::Error::new(-32050, "the model is overloaded").into())
 //! });
-//! let (agent, serving) = connect(agent, Nobody).await;
+//! let (agent, serving) = connect(agent, NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //!
 //! let refused = session.prompt("Hello").await.unwrap_err();
@@ -50,7 +50,7 @@
 //! assert!(!refused.is_closed());
 //!
 //! let too_much = agent.load_session("old", "/").await.unwrap_err();
-//! assert!(matches!(too_much, Error::NotOffered { peer: "agent", .. }));
+//! assert!(matches!(too_much, Error::Unsupported { peer: "agent", .. }));
 //! assert_eq!(too_much.to_string(), "the agent does not offer loadSession");
 //!
 //! serving.close();
@@ -72,7 +72,7 @@
 //!
 //! An error of [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the
 //! answer to the prompt, in version 2 as the stop reason `error`. The client's
-//! [`Session::prompt`](crate::client::Session::prompt) gives [`Error::Rpc`] for either. After a cancel the
+//! [`Session::prompt`](crate::client::ClientSession::prompt) gives [`Error::Rpc`] for either. After a cancel the
 //! turn ends as cancelled, whatever the error.
 //!
 //! # What is no error

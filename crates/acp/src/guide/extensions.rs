@@ -20,7 +20,7 @@
 //! use serde::{Deserialize, Serialize};
 //! use serde_json::value::RawValue;
 //! # use acp::agent::Turn;
-//! # use acp::testing::{OnPrompt, connect};
+//! # use acp::testing::{PromptAgent, connect};
 //!
 //! #[derive(Serialize, Deserialize)]
 //! struct GetSelection {}
@@ -46,7 +46,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<()> {
-//! let agent = OnPrompt(async |turn: Turn, _| {
+//! let agent = PromptAgent(async |turn: Turn, _| {
 //!     let selected = turn.connection().request(&GetSelection {}).await?;
 //!     turn.message(&selected).await?;
 //!     Ok(StopReason::EndTurn)
@@ -71,7 +71,7 @@
 //! # Data
 //!
 //! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
-//! [`Prompt`](crate::client::Prompt), [`SessionSetup`](crate::client::SessionSetup) and
+//! [`Prompt`](crate::client::PromptContent), [`SessionSetup`](crate::client::SessionSetup) and
 //! [`OpenedSession`](crate::agent::OpenedSession). Capabilities of one's own go into the `_meta` of the
 //! capabilities, which both sides can see:
 //! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),

@@ -13,12 +13,12 @@
 //!
 //! An update is first folded into the session's [`Thread`](crate::Thread), then given to
 //! [`Client::update`](crate::Client::update), which is awaited. Then the next message is looked at. So when
-//! [`Session::prompt`](crate::client::Session::prompt) returns, every update of the turn has been handled:
+//! [`Session::prompt`](crate::client::ClientSession::prompt) returns, every update of the turn has been handled:
 //!
 //! ```
 //! use acp::agent::Turn;
 //! use acp::client::{Client, Update, UpdateContext};
-//! use acp::testing::{OnPrompt, connect};
+//! use acp::testing::{PromptAgent, connect};
 //! use acp::v1::StopReason;
 //! use std::sync::{Arc, Mutex};
 //!
@@ -40,7 +40,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
 //! let said = Arc::<Mutex<String>>::default();
-//! let agent = OnPrompt(async |turn: Turn, _| {
+//! let agent = PromptAgent(async |turn: Turn, _| {
 //!     for word in ["in ", "this ", "order"] {
 //!         turn.message(word).await?;
 //!     }

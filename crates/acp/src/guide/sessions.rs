@@ -7,7 +7,7 @@
 //!
 //! A client opens a session by [`new_session`](AgentConnection::new_session), with a directory or a whole
 //! [`SessionSetup`]: further roots, MCP servers, custom data. Paths are absolute, on the agent's system. What
-//! the agent does not take is refused before anything is sent ([`Error::NotOffered`]).
+//! the agent does not take is refused before anything is sent ([`Error::Unsupported`]).
 //!
 //! | | replayed | thread | needs the agent's |
 //! |---|---|---|---|
@@ -23,7 +23,7 @@
 //!
 //! # Prompts
 //!
-//! [`Session::prompt`](crate::client::Session::prompt) runs a turn: it returns when the agent has stopped and
+//! [`Session::prompt`](crate::client::ClientSession::prompt) runs a turn: it returns when the agent has stopped and
 //! every update of the turn has been delivered. A second prompt meanwhile is refused on this side
 //! ([`Error::Invalid`]). An agent that is sent several prompts at once by another client works on them one
 //! after the other.
@@ -37,10 +37,10 @@
 //! ```
 //! use std::sync::Mutex;
 //!
-//! use acp::agent::{LoadSession, Prompt, Recorder, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{LoadSession, Prompt, Recorder, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::StopReason;
 //! use acp::{Agent, Update};
-//! # use acp::testing::{Nobody, connect};
+//! # use acp::testing::{NoopClient, connect};
 //!
 //! /// Keeps one session. A real agent writes to a disk, by the session's id.
 //! #[derive(Default)]
@@ -54,20 +54,20 @@
 //! }
 //!
 //! impl LoadSession for Keeps {
-//!     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
 //!         let past = self.0.lock().unwrap().clone();
 //!         for update in past {
 //!             session.update(update).await?;
 //!         }
-//!         Ok(SessionOpened::new())
+//!         Ok(OpenedSession::new())
 //!     }
 //! }
 //!
 //! impl Agent for Keeps {
 //!     type State = ();
 //!
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new())
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new())
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -84,7 +84,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let (agent, _) = connect(Keeps::default(), Nobody).await;
+//! let (agent, _) = connect(Keeps::default(), NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //! session.prompt("hello").await?;
 //! // Later, and in another process:
@@ -102,12 +102,12 @@
 //! config option. Neither side has to care:
 //!
 //! ```
-//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::{
 //!     SessionConfigId, SessionConfigOption, SessionConfigOptionCategory,
 //!     SessionConfigOptionValue, SessionConfigSelect, SessionConfigSelectOption, StopReason,
 //! };
-//! # use acp::testing::{Nobody, connect};
+//! # use acp::testing::{NoopClient, connect};
 //!
 //! struct Moody;
 //!
@@ -125,8 +125,8 @@
 //!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         Ok(StopReason::EndTurn)
 //!     }
-//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//!         Ok(SessionOpened::new().config_options(mode("ask")))
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//!         Ok(OpenedSession::new().config_options(mode("ask")))
 //!     }
 //!     // The option and the value have been checked against those above.
 //!     async fn set_config_option(
@@ -142,7 +142,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let (agent, _) = connect(Moody, Nobody).await;
+//! let (agent, _) = connect(Moody, NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //! session.set_mode("act").await?;
 //! session.set_config_option("mode", "ask").await?;
@@ -165,7 +165,7 @@
 //! [`Thread::revision`] grows with every change and each [`Item`](crate::thread::Item) has the revision at
 //! which it last changed, so a front end that remembers one number renders only what is new.
 //!
-//! [`Error::NotOffered`]: crate::Error::NotOffered
+//! [`Error::Unsupported`]: crate::Error::Unsupported
 //! [`Error::Invalid`]: crate::Error::Invalid
 //! [`agent::Session`]: crate::agent::Session
 

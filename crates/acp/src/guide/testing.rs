@@ -13,14 +13,14 @@
 //! The same test runs in both versions:
 //!
 //! ```
-//! # use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! # use acp::v1::StopReason;
 //! # struct Parrot;
 //! # impl Agent for Parrot {
 //! #     type State = ();
 //! #
-//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//! #         Ok(SessionOpened::new())
+//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//! #         Ok(OpenedSession::new())
 //! #     }
 //! #
 //! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -29,13 +29,13 @@
 //! #     }
 //! # }
 //! use acp::Options;
-//! use acp::testing::{Nobody, connect_with};
+//! use acp::testing::{NoopClient, connect_with};
 //! use acp::thread::ItemKind;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
 //! for options in [Options::new(), Options::new().draft_version_2()] {
-//!     let (agent, _) = connect_with(Parrot, Nobody, options).await;
+//!     let (agent, _) = connect_with(Parrot, NoopClient, options).await;
 //!     let session = agent.new_session("/").await?;
 //!     assert_eq!(session.prompt("Hello").await?, StopReason::EndTurn);
 //!     session.thread().read(|thread| {
@@ -49,18 +49,18 @@
 //!
 //! # An agent, by what is on the wire
 //!
-//! [`Peer`](crate::testing::Peer) is the client then: it sends what it is told and expects one message after
+//! [`Peer`](crate::testing::ScriptedPeer) is the client then: it sends what it is told and expects one message after
 //! the other.
 //!
 //! ```
-//! # use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! # use acp::v1::StopReason;
 //! # struct Parrot;
 //! # impl Agent for Parrot {
 //! #     type State = ();
 //! #
-//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
-//! #         Ok(SessionOpened::new())
+//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
+//! #         Ok(OpenedSession::new())
 //! #     }
 //! #
 //! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
@@ -68,11 +68,11 @@
 //! #         Ok(StopReason::EndTurn)
 //! #     }
 //! # }
-//! use acp::testing::Peer;
+//! use acp::testing::ScriptedPeer;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
-//! let (_conn, mut peer) = Peer::client_of(Parrot);
+//! let (_conn, mut peer) = ScriptedPeer::connect_agent(Parrot);
 //! peer.initialize().await;
 //! let session = peer.open_session().await;
 //! let prompt = peer.prompt(&session, "Hello").await;
@@ -84,7 +84,7 @@
 //!
 //! # A client
 //!
-//! The other way round, [`Peer`](crate::testing::Peer) is the agent. The client and the script run beside
+//! The other way round, [`Peer`](crate::testing::ScriptedPeer) is the agent. The client and the script run beside
 //! each other:
 //!
 //! ```
@@ -94,13 +94,13 @@
 //! # impl Client for Editor {
 //! #     type State = ();
 //! # }
-//! use acp::testing::Peer;
+//! use acp::testing::ScriptedPeer;
 //! use serde_json::json;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let (agent, mut peer) = Peer::agent_of(Editor).await;
-//! let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+//! let (agent, mut peer) = ScriptedPeer::connect_client(Editor).await;
+//! let (session, ()) = tokio::join!(agent.new_session("/"), peer.answer_new_session("s"));
 //! let session = session?;
 //! let (stopped, ()) = tokio::join!(session.prompt("Hello"), async {
 //!     let prompt = peer.expect_request("session/prompt").await;
@@ -126,7 +126,7 @@
 //! ```
 //!
 //! Nothing waits for ever: each wait is over after ten seconds, or after the peer's
-//! [patience](crate::testing::Peer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs
+//! [patience](crate::testing::ScriptedPeer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs
 //! Tokio's feature `test-util`, the clock moves only when every task waits. So that something hangs is
-//! known at once, and that nothing comes ([`expect_nothing`](crate::testing::Peer::expect_nothing)) is a
+//! known at once, and that nothing comes ([`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing)) is a
 //! fact and not a guess.

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use acp::Options;
-//! use acp::testing::{Nobody, OnPrompt, connect_with};
+//! use acp::testing::{NoopClient, PromptAgent, connect_with};
 //! use acp::v1::{ProtocolVersion, StopReason};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -14,8 +14,8 @@
 //!     (Options::new(), ProtocolVersion::V1),
 //!     (Options::new().draft_version_2(), ProtocolVersion::V2),
 //! ] {
-//!     let agent = OnPrompt(async |_, _| Ok(StopReason::EndTurn));
-//!     let (agent, _) = connect_with(agent, Nobody, options).await;
+//!     let agent = PromptAgent(async |_, _| Ok(StopReason::EndTurn));
+//!     let (agent, _) = connect_with(agent, NoopClient, options).await;
 //!     assert_eq!(agent.version(), spoken);
 //!     // From here on nothing is different.
 //!     let session = agent.new_session("/").await?;
@@ -43,12 +43,12 @@
 //! happens in a session, [`Thread`](crate::Thread) has what a person sees, and capabilities, permission requests, config options and MCP servers are in the
 //! words of version 1 whichever is spoken. In particular:
 //!
-//! - [`Session::prompt`](crate::client::Session::prompt) returns at the end of the work. In version 1 that
+//! - [`Session::prompt`](crate::client::ClientSession::prompt) returns at the end of the work. In version 1 that
 //!   is the prompt's answer; in version 2 the answer only says that the prompt was taken, and the end is
 //!   told by an update.
 //! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2
 //!   says it by `session/resume`.
-//! - [`set_mode`](crate::client::Session::set_mode) sets the mode, though version 2 has none but the config
+//! - [`set_mode`](crate::client::ClientSession::set_mode) sets the mode, though version 2 has none but the config
 //!   option.
 //!
 //! # What is not
@@ -62,18 +62,18 @@
 //! | MCP servers over SSE | if the agent takes them | not in the protocol |
 //! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
 //! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
-//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::NotOffered`](crate::Error::NotOffered) | sent |
+//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
 //! # What falls back to what
 //!
 //! | an agent does | and the client speaks | then |
 //! |---|---|---|
-//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::NotOffered`](crate::Error::NotOffered): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
+//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
 //! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and says in `_meta` that it shows them | shown through `_meta` of the tool call |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::NotOffered`](crate::Error::NotOffered) |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and knows one plan | the steps of all plans, one after the other |
 //! | [`notice`](crate::agent::Session::notice) | version 1, and shows none | not sent |
-//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::NotOffered`](crate::Error::NotOffered) |
+//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | has boolean config options | version 1, and does not know them | left out |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
 //! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | those that are open |

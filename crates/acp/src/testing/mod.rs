@@ -145,16 +145,16 @@ impl Client for NoopClient {
 /// An agent that is what it does with a prompt.
 ///
 /// ```
-/// use acp::testing::{Nobody, OnPrompt, connect};
+/// use acp::testing::{NoopClient, PromptAgent, connect};
 /// use acp::v1::StopReason;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> acp::Result<()> {
-/// let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+/// let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
 ///     turn.message("done").await?;
 ///     Ok(StopReason::EndTurn)
 /// });
-/// let (agent, _) = connect(agent, Nobody).await;
+/// let (agent, _) = connect(agent, NoopClient).await;
 /// let session = agent.new_session("/").await?;
 /// assert_eq!(session.prompt("do it").await?, StopReason::EndTurn);
 /// # Ok(())

@@ -16,7 +16,7 @@ pub struct ThreadMessage {
     /// Its content; text that came in pieces is one block.
     pub content: Vec<ContentBlock>,
     /// Its beginning was dropped, because the thread would have become larger than its limit:
-    /// [`Thread::dropped`](super::Thread::dropped).
+    /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
 }
 

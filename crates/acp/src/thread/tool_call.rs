@@ -37,7 +37,7 @@ pub struct ThreadToolCall {
     /// What a client may do with it.
     pub capabilities: Option<ToolCallCapabilities>,
     /// Something of it was dropped, because the thread would have become larger than its limit:
-    /// [`Thread::dropped`](super::Thread::dropped).
+    /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
     pub(super) part_sizes: ToolCallSize,
 }

@@ -89,12 +89,12 @@ impl Transport {
     /// ```no_run
     /// use acp::Transport;
     /// use acp::client::connect;
-    /// # use acp::testing::Nobody;
+    /// # use acp::testing::NoopClient;
     /// use tokio::process::Command;
     ///
     /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let transport = Transport::spawn(Command::new("some-agent").arg("--acp"))?;
-    /// let (handshake, driver) = connect(transport, Nobody);
+    /// let (handshake, driver) = connect(transport, NoopClient);
     /// let work = async { handshake.await?.new_session("/").await?.prompt("Hello").await };
     /// let stopped = driver.run(work).await?;
     /// // The agent has ended.

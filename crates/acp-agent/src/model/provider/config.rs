@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(300);
 /// use acp_agent::{Provider, ProviderModel};
 ///
 /// let model: ProviderModel = "openai/qwen3:8b".parse()?;
-/// let model = model.at("http://127.0.0.1:11434/v1");
+/// let model = model.base_url("http://127.0.0.1:11434/v1");
 /// assert_eq!((model.provider, model.name.as_str()), (Provider::OpenAi, "qwen3:8b"));
 /// # Ok::<(), acp_agent::ModelError>(())
 /// ```

@@ -121,7 +121,7 @@ impl MarkdownView {
     }
 
     /// Whether there is code that is to get its colours: then [`lines`](Self::lines) wants to be called behind
-    /// [`news`](super::highlight::news).
+    /// [`wait_for_highlights`](super::highlight::wait_for_highlights).
     pub(crate) fn is_waiting(&self) -> bool {
         let fence = self
             .fence

@@ -49,7 +49,7 @@ impl AuthContext {
     /// Asks the person for input (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not offer this mode ([`Error::UnsupportedMethod`]), its
+    /// The client does not offer this mode ([`Error::Unsupported`]), its
     /// error, or the end of the connection.
     pub async fn elicit(
         &self,

@@ -1,7 +1,7 @@
 //! The requests of an agent, a file each: what a client offers to answer it, and how it is answered.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
-//! which hands it to the [`Handle`](acp_wire::Handle) for its type. A method that this library does not answer does not
+//! which hands it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method that this library does not answer does not
 //! compile.
 
 mod elicitation;

@@ -4,7 +4,7 @@ use acp::jsonrpc;
 
 /// Why a tool cannot go on.
 #[derive(Debug)]
-pub(crate) enum ToolError {
+pub(crate) enum ToolFailure {
     /// The tool call fails, and the text says why. The turn goes on.
     Failed(String),
     /// There is no such file.
@@ -13,13 +13,13 @@ pub(crate) enum ToolError {
     Stop(acp::Error),
 }
 
-impl ToolError {
+impl ToolFailure {
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self::Failed(why.into())
     }
 }
 
-impl From<acp::Error> for ToolError {
+impl From<acp::Error> for ToolFailure {
     fn from(error: acp::Error) -> Self {
         match &error {
             acp::Error::Cancelled | acp::Error::Closed(_) | acp::Error::RecordFailed { .. } => {
