@@ -63,7 +63,7 @@ impl SessionName {
 pub struct NamedSession {
     /// Its name.
     pub name: String,
-    /// By what the agent is remembered (`Chosen::key`).
+    /// By what the agent is remembered (`AgentChoice::key`).
     agent: String,
     /// Where the session works.
     pub cwd: String,

@@ -22,7 +22,7 @@
 //! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is over | connect again |
 //! | [`Unreadable`](Error::Unreadable) | the peer: its answer is not what the method gives, or too long | goes on | report it to whoever made the peer |
 //! | [`Version`](Error::Version) | both: no version that both speak | is closed | another peer, or another version of it |
-//! | [`NotOffered`](Error::Unsupported) | the peer did not say that it can do this; nothing was sent | goes on | do without; look at the capabilities before |
+//! | [`Unsupported`](Error::Unsupported) | the peer did not say that it can do this; nothing was sent | goes on | do without; look at the capabilities before |
 //! | [`Invalid`](Error::Invalid) | this side's own request; nothing was sent | goes on | correct the program, or what the person typed |
 //! | [`Unwritable`](Error::Unwritable) | this side's own params are no JSON; nothing was sent | goes on | correct the program |
 //! | [`Cancelled`](Error::Cancelled) | a cancel: the turn's, or a request's | goes on | pass it on by `?`; it becomes the right answer |
