@@ -1,6 +1,6 @@
 //! An agent that repeats what it hears, on the executor `smol`.
 
-use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::v1::StopReason;
 
 struct SmolAgent;
@@ -22,7 +22,7 @@ fn main() -> std::io::Result<()> {
     let stdin = smol::Unblock::new(std::io::stdin());
     let stdout = smol::Unblock::new(std::io::stdout());
     smol::block_on(acp::agent::serve(
-        acp::Transport::of_futures(stdin, stdout),
+        acp::Transport::from_futures(stdin, stdout),
         SmolAgent,
     ))
 }

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .spawn()?;
     let (stdout, stdin) = (agent.stdout.take(), agent.stdin.take());
     let (stdout, stdin) = stdout.zip(stdin).ok_or("the agent has no pipes")?;
-    let (handshake, driver) = connect(acp::Transport::of_futures(stdout, stdin), SmolClient);
+    let (handshake, driver) = connect(acp::Transport::from_futures(stdout, stdin), SmolClient);
     smol::block_on(driver.run(async {
         let session = handshake.await?.new_session("/").await?;
         let stop_reason = session.prompt("Hello!").await?;
