@@ -76,7 +76,7 @@ fn an_agent_and_its_commands_get_what_they_need_and_what_is_asked_for() {
     project.configure("config.toml", "[environment]\npass = [\"A=B\"]\n");
     run(&project, &["/help"])
         .code(2)
-        .says("config.toml, environment.pass: `A=B`");
+        .says("config.toml, environment.pass: invalid environment variable name: `A=B`");
 }
 
 #[test]

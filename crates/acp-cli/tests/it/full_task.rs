@@ -139,7 +139,7 @@ async fn what_the_person_does_not_allow_is_not_done_and_the_model_hears_of_it() 
     let [_, edited] = &server.heard()[2].results(Provider::OpenAi)[..] else {
         panic!("{:?}", server.heard())
     };
-    assert!(edited.contains("ejected"), "{edited}");
+    assert_eq!(edited, "Permission denied by the user.");
 }
 
 #[tokio::test]

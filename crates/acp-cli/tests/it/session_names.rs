@@ -289,7 +289,7 @@ fn a_session_is_exported_as_markdown() {
             "````",
             "\n```\n",
             "````",
-            "exit code 3",
+            "Exit code 3.",
         ]);
         // To a file, which is not written over.
         project.shell(&format!("{export} --out it.md")).code(0);

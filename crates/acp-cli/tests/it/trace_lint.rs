@@ -112,7 +112,7 @@ fn each_line_says_where_what_and_who() {
     let expected = [
         "7: MUST schema: `params.update.content.text` is missing [schema] in agent_message_chunk",
         "8: MUST fs-not-offered: the agent calls `fs/read_text_file`, but the client does not support `fs.readTextFile` [file-system] in fs/read_text_file: /a",
-        "10: SHOULD session-unknown: the agent sends `session/update` of \"two\" [session-setup] in tool_call_update",
+        "10: SHOULD session-unknown: the agent sends `session/update` for unknown session \"two\" [session-setup] in tool_call_update",
         "6: MUST request-unanswered: the agent closed its output without responding to `session/prompt` [overview] in session/prompt: Say hello",
     ];
     for (line, expected) in lines.iter().zip(expected) {

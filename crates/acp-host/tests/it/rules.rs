@@ -562,7 +562,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         (
             "[[rule]]\ndecision = \"deny\"\npath = \"../x\"",
             3,
-            "`path`: `..`",
+            "`path`: patterns cannot contain `..`",
         ),
         ("[[rule]]\ndecision = \"deny\"\npath = \"a[\"", 3, "`path`"),
         (

@@ -20,13 +20,13 @@ printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
 "#;
 
 /// A process, as those who started it see it.
-struct PrintedOutput {
+struct SpawnedProcess {
     pid: Pid,
     stderr: BufReader<PipeReader>,
 }
 
 /// Starts this shell script.
-fn start(script: &str) -> (Transport, PrintedOutput) {
+fn start(script: &str) -> (Transport, SpawnedProcess) {
     let (reader, writer) = std::io::pipe().unwrap();
     let mut command = Command::new("sh");
     let script = format!("echo $$ >&2\n{script}");
@@ -36,7 +36,7 @@ fn start(script: &str) -> (Transport, PrintedOutput) {
     let mut pid = String::new();
     stderr.read_line(&mut pid).unwrap();
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-    (transport, PrintedOutput { pid, stderr })
+    (transport, SpawnedProcess { pid, stderr })
 }
 
 /// Neither the process nor its status is left.
@@ -44,7 +44,7 @@ fn is_gone(pid: Pid) -> bool {
     test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
 
-impl Seen {
+impl SpawnedProcess {
     fn is_gone(&self) -> bool {
         is_gone(self.pid)
     }
@@ -71,7 +71,7 @@ impl Seen {
 }
 
 /// Drives a connection to its end; the process must be gone by then. What it has written to stderr.
-async fn over(driver: Driver, seen: PrintedOutput) -> (CloseReason, String) {
+async fn over(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
     let reason = soon("the connection ends", driver).await;
     assert!(seen.is_gone());
     (reason, seen.ends().await)

@@ -38,7 +38,7 @@ fn sessions_that_the_client_did_not_open_have_no_terminals() {
     let started = answers.iter().filter(|answer| answer["result"].is_object());
     assert_eq!(started.count(), 0);
     let error = answers[0]["error"]["message"].as_str().unwrap();
-    assert!(error.contains("session closed: made up 0"), "{error}");
+    assert!(error.contains("session made up 0"), "{error}");
 }
 
 #[test]
