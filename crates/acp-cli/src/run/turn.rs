@@ -189,7 +189,7 @@ impl AgentTurn<'_> {
         }
     }
 
-    /// Cancels the turn. The agent is told first; then its open questions to the user are cancelled.
+    /// Cancels the turn. The agent learns of it first; then its open questions to the user are cancelled.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
         self.user.cancel_questions();
