@@ -27,7 +27,7 @@ pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
 /// estimate when a message is mostly one string, such as the text of a file.
 fn upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
-    // Short enough for the counts to fit into a byte, so that many bytes are compared at once.
+    // Parts are short enough for each count to fit into a byte, so that the compiler can vectorize the comparisons.
     for part in text.chunks(255) {
         let (mut objects, mut lists, mut items, mut quotes) = (0_u8, 0_u8, 0_u8, 0_u8);
         for byte in part {
