@@ -1,40 +1,40 @@
-//! The four forms of protocol types, each defined once here, so that all types are read and written by the same
-//! rules.
+//! The four forms of protocol types. Each form is defined once, here, so that all its types are read and written by the
+//! same rules.
 //!
 //! | macro        | JSON                                   | unknown input                          |
 //! |--------------|----------------------------------------|----------------------------------------|
-//! | `record!`    | an object                              | extra fields pass                      |
-//! | `tagged!`    | an object told apart by one of its fields | kept whole as `Unknown(RawObject)`  |
-//! | `open_enum!` | one of some strings                    | kept as `Unknown(String)`              |
-//! | `string_id!` | a string that names something          | –                                      |
+//! | `record!`    | an object                              | extra fields are ignored               |
+//! | `tagged!`    | an object with its type in one field   | preserved as `Unknown(RawObject)`      |
+//! | `open_enum!` | one of several strings                 | preserved as `Unknown(String)`         |
+//! | `string_id!` | a string that is an id                 | –                                      |
 
-/// A JSON object. Each field starts with its *kind*, which is the rule the schema gives it:
+/// A JSON object. Each field starts with its *kind*, the rule that the schema gives it:
 ///
-/// - `required x: T`: must be there; part of `new`.
-/// - `tolerant x: T`: part of `new` and always written; absent, `null` or malformed reads as the
-///   default, because peers are known to leave it out.
-/// - `optional x: T`: `Option<T>`; absent, `null` or malformed reads as `None`; `None` is not written.
-/// - `strict x: T`: `Option<T>`; absent or `null` reads as `None`, malformed is an error; `None` is not written.
-/// - `defaulted x: T`: absent, `null` or malformed reads as the default; always written.
+/// - `required x: T`: must be present; an argument of `new`.
+/// - `tolerant x: T`: an argument of `new` and always written; absent, `null` or malformed is read as the default,
+///   because some peers omit it.
+/// - `optional x: T`: `Option<T>`; absent, `null` or malformed is read as `None`; `None` is not written.
+/// - `strict x: T`: `Option<T>`; absent or `null` is read as `None`, malformed is an error; `None` is not written.
+/// - `defaulted x: T`: absent, `null` or malformed is read as the default; always written.
 /// - `list x: T`: `Vec<T>`; malformed items are skipped; not written when empty.
-/// - `written_list x: T`: as `list`, but written when empty, too, because peers expect it.
-/// - `required_list x: T`: as `list`, but part of `new` and always written.
-/// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ (an update that clears).
-/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed reads as `None` (no
-///   change), `null` as `Some(None)` (nothing from now on).
-/// - `clearable_list x: T`: `Option<Option<Vec<T>>>`; as `clearable`, and malformed items are skipped.
-/// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot hold reads as `None`.
+/// - `written_list x: T`: like `list`, but also written when empty, because peers expect it.
+/// - `required_list x: T`: like `list`, but an argument of `new` and always written.
+/// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ, because in an update, empty clears.
+/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed is read as `None` (no change), and `null` as
+///   `Some(None)` (no value from now on).
+/// - `clearable_list x: T`: `Option<Option<Vec<T>>>`; like `clearable`, and malformed items are skipped.
+/// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot represent is read as `None`.
 /// - `clearable_any x`: `Option<serde_json::Value>`; in an update, `null` is a value that clears.
 ///
-/// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field. In a
-/// `pub patch` instead of a `pub struct`, `_meta` is `clearable`: an update of something that has
-/// its own. A `pub secret` holds what must not be in logs: its `Debug` is written by hand.
+/// Every record has `meta` (`_meta`), a constructor `new(required…)`, and one setter for each field. In a `pub patch`
+/// instead of a `pub struct`, `_meta` is `clearable`, because the record is an update of something with its own `_meta`. A
+/// `pub secret` contains data that must not appear in logs: its `Debug` is written by hand.
 ///
-/// `pub struct Name from Fields` is read as `Fields`, a type that derives `Deserialize` and of which a
-/// `Name` can be made, because its fields have come by other names.
+/// `pub struct Name from Fields` is read as `Fields`, because its fields may have other names. `Fields` derives
+/// `Deserialize` and converts into `Name`.
 ///
-/// A record is read from an object only. What serde derives for a struct takes an array of its values, too,
-/// which the schema does not; so it goes by way of [`ObjectOnly`](crate::object_only::ObjectOnly).
+/// A record is read from an object only. The implementation that serde derives for a struct also accepts an array of its
+/// values, which the schema does not allow; so it is read through [`ObjectOnly`](crate::object_only::ObjectOnly).
 macro_rules! record {
     ($(#[$a:meta])* pub struct $name:ident $(from $read:ty)? { $($body:tt)* }) => {
         record! { @munch [struct [$($read)?] #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
