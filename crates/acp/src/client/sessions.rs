@@ -79,7 +79,7 @@ impl Table {
 /// not known yet.
 pub(crate) struct ClientSessionOpening {
     sessions: Arc<ClientSessions>,
-    /// The session, if it is an old one.
+    /// The session's id, if it exists already.
     id: Option<SessionId>,
 }
 

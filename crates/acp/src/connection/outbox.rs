@@ -46,7 +46,7 @@ struct OutboxState {
     /// What remains of the turn of the sender that waited last, in bytes.
     turn_bytes: usize,
     close_reason: Option<CloseReason>,
-    /// Whether a message is being put in piece by piece. What cannot wait for its end is behind it until then.
+    /// Whether a message is being inserted in pieces. Messages that cannot wait go to `deferred` until it ends.
     has_large_text: bool,
     deferred: Vec<u8>,
 }
@@ -60,7 +60,7 @@ impl OutboxState {
 /// A message with a large text, as JSON.
 #[derive(Debug)]
 pub(crate) struct LargeTextMessage {
-    /// What is before the text, its quote included.
+    /// The JSON before the text, including the opening quote.
     pub(crate) prefix: Vec<u8>,
     /// The text itself, not escaped yet.
     pub(crate) text: String,

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to end once its stdin is closed. An agent that is served by [`serve`](crate::agent::serve)
-/// works on for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes what it has left for up to
-/// two more: with less time than that it would be killed while it does what it should.
+/// How long a process may take to exit after its stdin is closed. An agent served by [`serve`](crate::agent::serve)
+/// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes its remaining output for
+/// up to two more. A shorter time would kill agents that behave correctly.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the end of a connection waits for a process, including one that is killed. A system under load may be
@@ -118,7 +118,7 @@ enum End {
     Pending,
     /// The pipe has ended. Whether the process failed is not known yet.
     Checking(BoxFuture<'static, Option<io::Error>>),
-    /// That has been told.
+    /// The result was reported.
     Reported,
 }
 
