@@ -347,7 +347,7 @@ impl<'de> serde::Deserialize<'de> for CowStr<'de> {
     }
 }
 
-// These tests are in a module because the macros generate public types.
+// The macros generate public types, hence the allowed lints.
 #[cfg(test)]
 #[allow(unreachable_pub, dead_code)]
 mod tests {

@@ -20,15 +20,15 @@
 /// - `written_list x: T`: like `list`, but also written when empty, because peers expect it.
 /// - `required_list x: T`: like `list`, but an argument of `new` and always written.
 /// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ, because in an update, empty clears.
-/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed is read as `None` (no change), and `null` as
-///   `Some(None)` (no value from now on).
+/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed is read as `None` (no change), and `null`
+///   as `Some(None)` (no value from now on).
 /// - `clearable_list x: T`: `Option<Option<Vec<T>>>`; like `clearable`, and malformed items are skipped.
 /// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot represent is read as `None`.
 /// - `clearable_any x`: `Option<serde_json::Value>`; in an update, `null` is a value that clears.
 ///
 /// Every record has `meta` (`_meta`), a constructor `new(required…)`, and one setter for each field. In a `pub patch`
-/// instead of a `pub struct`, `_meta` is `clearable`, because the record is an update of something with its own `_meta`. A
-/// `pub secret` contains data that must not appear in logs: its `Debug` is written by hand.
+/// instead of a `pub struct`, `_meta` is `clearable`, because the record is an update of something with its own `_meta`.
+/// A `pub secret` contains data that must not appear in logs: its `Debug` is written by hand.
 ///
 /// `pub struct Name from Fields` is read as `Fields`, because its fields may have other names. `Fields` derives
 /// `Deserialize` and converts into `Name`.
@@ -184,7 +184,7 @@ macro_rules! record {
             ; $($rest)* }
     };
 
-    // Nothing required: the record has a `Default`, too.
+    // If no field is required, the record also has a `Default`.
     (@munch $a:tt $n:ident $f:tt {} {$($d:ident,)*} $s:tt ;) => {
         record! { @emit $a $n $f {} {$($d,)*} $s }
         impl Default for $n {
@@ -198,7 +198,7 @@ macro_rules! record {
     (@emit [struct [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Custom data: extensibility, "The `_meta` Field".
+                /// Custom data: the specification's page "Extensibility", "The `_meta` Field".
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
                 Option<crate::Meta>
@@ -209,8 +209,8 @@ macro_rules! record {
     (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Changes of the custom data: what is named is set, a `null` removes it; `null` for
-                /// the whole removes all of it.
+                /// Changes of the custom data. A field sets a value, or removes it if it is `null`. `null` for the
+                /// whole removes all custom data.
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
                 Option<Option<crate::Meta>>
@@ -232,7 +232,7 @@ macro_rules! record {
         }
         record! { @read $read $n { $($f)* $(#[$ma])* pub meta: $mt, } }
         impl $n {
-            /// Creates the record with its required fields; all others are missing.
+            /// Creates the record with its required fields. All other fields are absent.
             #[must_use]
             #[allow(clippy::new_without_default)]
             pub fn new($($x: impl Into<$t>),*) -> Self {
@@ -253,7 +253,7 @@ macro_rules! record {
     (@read [] $n:ident { $($f:tt)* }) => {
         const _: () = {
             type Record = $n;
-            // Never made: what serde derives for it makes the record.
+            // Never constructed: its derived implementation constructs the record itself.
             #[derive(serde::Deserialize)]
             #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
             #[serde(remote = "Record", rename_all = "camelCase")]
@@ -288,7 +288,7 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$va])* $var, )+
-            /// A value this library does not know, as received.
+            /// An unknown value, as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             Unknown(String),
         }
@@ -296,7 +296,7 @@ macro_rules! open_enum {
             /// All values in the specification, in its order.
             pub const KNOWN: &'static [Self] = &[$(Self::$var),+];
 
-            /// Returns the value as it is written.
+            /// Returns the value as written in messages.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self { $( Self::$var => $lit, )+ Self::Unknown(s) => s }
@@ -366,13 +366,13 @@ macro_rules! string_id {
 
 /// An object whose type is in one of its fields, the tag.
 ///
-/// `Variant(Type) = "tag" | "alias"`. A tag that is not listed ends in `Unknown`, with every field as
-/// it came. `; Variant(Type) without tag` names the variant that has none. With
-/// `fallback = path`, an unlisted tag is first offered to `path(&str, &RawObject) -> Option<Self>`. With
-/// `untagged = Variant`, an object without a tag reads as that variant, which is written with its tag.
+/// `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as `Unknown`,
+/// with all its fields as received. `; Variant(Type) without tag` names the variant that has no tag. With `fallback =
+/// path`, an unlisted tag is first passed to `path(&str, &RawObject) -> Option<Self>`. With `untagged = Variant`, an
+/// object without a tag is read as that variant, which is written with its tag.
 ///
-/// Reading takes one pass if the tag comes first, which is the usual order. Otherwise the fields before it are stored
-/// and read again.
+/// Reading takes a single pass if the tag comes first, which is the usual order. Otherwise the fields before it are
+/// stored and read again.
 macro_rules! tagged {
     (
         $(#[$a:meta])*
@@ -392,7 +392,7 @@ macro_rules! tagged {
         pub enum $name {
             $( $(#[$va])* #[serde(rename = $lit)] $var($ty), )+
             $( $(#[$ua])* #[serde(untagged)] $uvar($uty), )?
-            /// A type this library does not know, with all its fields as received.
+            /// An unknown type, with all its fields as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             #[serde(untagged)]
             Unknown(crate::RawObject),

@@ -1,7 +1,7 @@
 //! The session capabilities of an agent, in both versions. Each field is a method or a parameter that not every agent
 //! supports.
 
-/// Version 1.
+/// The session capabilities of version 1.
 pub(crate) mod v1 {
     use crate::v1::SessionSystemPromptCapabilities;
 
@@ -78,7 +78,7 @@ pub(crate) mod v1 {
     }
 }
 
-/// Version 2.
+/// The session capabilities of version 2.
 pub(crate) mod v2 {
     pub use super::v1::{
         SessionAdditionalDirectoriesCapabilities, SessionArchiveCapabilities,

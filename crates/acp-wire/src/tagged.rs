@@ -106,7 +106,7 @@ impl<K: Tags> Visitor<'_> for TagSeed<K> {
     }
 }
 
-// The macros are made for public types.
+// The macros generate public types, hence the allowed lints.
 #[cfg(test)]
 #[allow(unreachable_pub, dead_code)]
 mod tests {
