@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Returns the error, then its causes, outermost first.
+/// Returns the error itself, then its causes, down to the first cause.
 pub(crate) fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {

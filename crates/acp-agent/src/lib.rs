@@ -268,8 +268,9 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    /// An override replaces only the part of the system prompt that says who the agent is and how it works. The
-    /// description of the session and the project's and the user's instruction files stay, and so do the permissions.
+    /// Returns that clients may override the system prompt. An override replaces only the part of the system prompt
+    /// that says who the agent is and how it works. The description of the session and the project's and the user's
+    /// instruction files stay, and so do the permissions.
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         let overriding = SessionSystemPromptOverrideCapabilities::new();
         let modes = SessionSystemPromptModeCapabilities::new().overriding(overriding);

@@ -225,7 +225,7 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     loss.ok().map(|loss| loss.why)
 }
 
-/// Waits until `at` and then for new progress. Returns `true`. If there can be no more progress, waits forever.
+/// Waits until `at`, then for new progress, and returns `true`. Waits forever if there can be no more progress.
 async fn wait_for_progress_after(
     at: Instant,
     progress: &mut watch::Receiver<Option<McpProgress>>,

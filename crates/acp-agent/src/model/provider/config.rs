@@ -54,11 +54,11 @@ pub struct ProviderModel {
     pub(crate) keys_unread: Option<String>,
     /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
-    /// How many tokens a conversation and the response may have together, if the catalogue's number is not right.
+    /// How many tokens a conversation and the response may have together, if the catalogue's number does not apply.
     pub context_window: Option<u64>,
     /// The limit on a response, in tokens.
     pub max_output: Option<u32>,
-    /// Whether the model accepts images, if the catalogue's value is not right.
+    /// Whether the model accepts images, if the catalogue's value does not apply.
     pub images: Option<bool>,
     /// How long the model may send nothing, before a response and in the middle of one.
     pub idle_timeout: Duration,

@@ -102,7 +102,7 @@ impl WireFormat {
     }
 }
 
-/// Returns the format of compatible servers, unless another is set.
+/// Chooses the format that compatible servers use by default.
 impl From<Provider> for WireFormat {
     fn from(provider: Provider) -> Self {
         match provider {
