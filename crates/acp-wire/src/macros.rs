@@ -27,14 +27,15 @@
 /// - `clearable_any x`: `Option<serde_json::Value>`; in an update, `null` is a value that clears.
 ///
 /// Every record has `meta` (`_meta`), a constructor `new(required…)`, and one setter for each field. In a `pub patch`
-/// instead of a `pub struct`, `_meta` is `clearable`, because the record is an update of something with its own `_meta`.
-/// A `pub secret` contains data that must not appear in logs: its `Debug` is written by hand.
+/// instead of a `pub struct`, `_meta` is `clearable`, because the record updates something with its own `_meta`. A
+/// `pub secret` contains data that must not appear in logs: its `Debug` is written by hand.
 ///
 /// `pub struct Name from Fields` is read as `Fields`, because its fields may have other names. `Fields` derives
 /// `Deserialize` and converts into `Name`.
 ///
-/// A record is read from an object only. The implementation that serde derives for a struct also accepts an array of its
-/// values, which the schema does not allow; so it is read through [`ObjectOnly`](crate::object_only::ObjectOnly).
+/// A record is read from an object only. The implementation that serde derives for a struct also accepts an array of
+/// its values, which the schema does not allow; so it is read through
+/// [`ObjectOnly`](crate::object_only::ObjectOnly).
 macro_rules! record {
     ($(#[$a:meta])* pub struct $name:ident $(from $read:ty)? { $($body:tt)* }) => {
         record! { @munch [struct [$($read)?] #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
@@ -366,10 +367,11 @@ macro_rules! string_id {
 
 /// An object whose type is in one of its fields, the tag.
 ///
-/// `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as `Unknown`,
-/// with all its fields as received. `; Variant(Type) without tag` names the variant that has no tag. With `fallback =
-/// path`, an unlisted tag is first passed to `path(&str, &RawObject) -> Option<Self>`. With `untagged = Variant`, an
-/// object without a tag is read as that variant, which is written with its tag.
+/// - `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as `Unknown`, with
+///   all its fields as received.
+/// - `; Variant(Type) without tag` names the variant that has no tag.
+/// - With `fallback = path`, an unlisted tag is first passed to `path(&str, &RawObject) -> Option<Self>`.
+/// - With `untagged = Variant`, an object without a tag is read as that variant, which is written with its tag.
 ///
 /// Reading takes a single pass if the tag comes first, which is the usual order. Otherwise the fields before it are
 /// stored and read again.

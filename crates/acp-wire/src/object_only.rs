@@ -1,8 +1,8 @@
 //! Reads structs from JSON objects only.
 //!
-//! A struct that derives `Deserialize` also accepts an array of its values in the order of its fields: `["s_1",
-//! "/work"]` for `{"sessionId": "s_1", "cwd": "/work"}`. The schema has no such form, and its meaning would change with
-//! the order of our declarations.
+//! A struct that derives `Deserialize` also accepts an array of its values in the order of its fields, such as
+//! `["s_1", "/work"]` for `{"sessionId": "s_1", "cwd": "/work"}`. The schema has no such form, and its meaning would
+//! change with the order of our declarations.
 
 use std::fmt;
 

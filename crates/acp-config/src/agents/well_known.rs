@@ -182,8 +182,8 @@ pub const KNOWN: &[KnownAgent] = &[
     },
 ];
 
-/// Returns the well-known agent that a command starts, directly or through a package runner (`npx -y
-/// @google/gemini-cli`).
+/// Returns the well-known agent that a command starts, directly or through a package runner, as in
+/// `npx -y @google/gemini-cli`.
 pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent> {
     let (program, args) = split_command(command)?;
     if program == "acp" && args.first().is_some_and(|word| word == "agent") {

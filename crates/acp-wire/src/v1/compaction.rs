@@ -47,6 +47,6 @@ open_enum! {
 }
 
 record! {
-    /// An empty object that marks that the client shows compactions.
+    /// An empty object that marks a client that shows compactions.
     pub struct CompactionCapabilities {}
 }

@@ -22,7 +22,7 @@ tagged! {
 }
 
 impl ContentBlock {
-    /// Text content.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
@@ -117,7 +117,7 @@ record! {
         required uri: String,
         /// The title to show to the user.
         optional title: String,
-        /// The URI.
+        /// A description.
         optional description: String,
         /// The media type.
         optional mime_type: String,
@@ -134,7 +134,7 @@ record! {
 record! {
     /// An icon. Only in version 2.
     pub struct Icon {
-        /// The URI.
+        /// The URI of the image.
         required src: String,
         /// The media type, if the source does not give it.
         optional mime_type: String,
@@ -171,9 +171,9 @@ record! {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum EmbeddedResourceResource {
-    /// Text content.
+    /// Text.
     Text(TextResourceContents),
-    /// Binary contents.
+    /// Binary data.
     Blob(BlobResourceContents),
 }
 

@@ -28,12 +28,12 @@ record! {
 }
 
 record! {
-    /// An empty object that marks that the client can show forms.
+    /// An empty object that marks a client that can show forms.
     pub struct ElicitationFormCapabilities {}
 }
 
 record! {
-    /// An empty object that marks that the client can show web pages.
+    /// An empty object that marks a client that can show web pages.
     pub struct ElicitationUrlCapabilities {}
 }
 

@@ -27,6 +27,6 @@ open_enum! {
 }
 
 record! {
-    /// An empty object that marks that the client shows notices.
+    /// An empty object that marks a client that shows notices.
     pub struct NoticeCapabilities {}
 }

@@ -46,7 +46,7 @@ open_enum! {
 }
 
 impl Default for PermissionOptionKind {
-    /// Some agents omit the kind. Such an option must not be chosen automatically.
+    /// Returns an unknown kind, because some agents omit it. Such an option must not be chosen automatically.
     fn default() -> Self {
         Self::Unknown(String::new())
     }
@@ -69,7 +69,7 @@ impl PermissionOptionKind {
 record! {
     /// The response to `session/request_permission`.
     pub struct RequestPermissionResponse {
-        /// The outcome of a permission request.
+        /// The outcome.
         required outcome: RequestPermissionOutcome,
     }
 }
@@ -91,7 +91,7 @@ impl RequestPermissionOutcome {
         Self::Cancelled(CancelledPermissionOutcome::new())
     }
 
-    /// The user selected one of the options.
+    /// Creates the outcome for a selected option.
     pub fn selected(option: impl Into<PermissionOptionId>) -> Self {
         Self::Selected(SelectedPermissionOutcome::new(option))
     }

@@ -19,7 +19,7 @@ string_id! {
 }
 
 record! {
-    /// The whole of one of several plans. Unstable in version 1; the client must support `plan`.
+    /// One of several plans, in full. Unstable in version 1; the client must support `plan`.
     pub struct PlanUpdate {
         /// The plan.
         required plan: PlanUpdateContent,
@@ -27,7 +27,7 @@ record! {
 }
 
 record! {
-    /// A plan was removed. Unstable; the client must support `plan`.
+    /// The removal of a plan. Unstable; the client must support `plan`.
     pub struct PlanRemoved {
         /// The id of the plan.
         required plan_id: PlanId,

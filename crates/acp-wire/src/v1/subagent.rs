@@ -33,7 +33,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks that a session's work can be cancelled.
+    /// An empty object that marks a session whose work can be cancelled.
     pub struct SessionCancelCapabilities {}
 }
 
@@ -66,6 +66,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks that the client shows subagents.
+    /// An empty object that marks a client that shows subagents.
     pub struct SubagentCapabilities {}
 }

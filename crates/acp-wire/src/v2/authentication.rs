@@ -82,6 +82,6 @@ record! {
 }
 
 record! {
-    /// An empty object that marks that the client can run the agent's program in a terminal.
+    /// An empty object that marks a client that can run the agent's program in a terminal.
     pub struct TerminalAuthCapabilities {}
 }

@@ -4,7 +4,7 @@ use super::{PlanEntryPriority, PlanFile, PlanId, PlanMarkdown};
 use crate::v1::ReadPlanItems;
 
 record! {
-    /// The whole of a plan, which replaces the plan with the same id.
+    /// A plan in full, which replaces the plan with the same id.
     pub struct PlanUpdate {
         /// The plan.
         required plan: PlanUpdateContent,

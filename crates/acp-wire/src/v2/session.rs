@@ -60,7 +60,7 @@ record! {
 }
 
 impl ReplayFrom {
-    /// At the start of the conversation.
+    /// Returns the start of the conversation.
     #[must_use]
     pub fn start() -> Self {
         Self::Start(ReplayFromStart::new())

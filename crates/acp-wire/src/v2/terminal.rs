@@ -83,7 +83,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks that the client may cancel the terminal's command.
+    /// An empty object that marks a terminal whose command the client may cancel.
     pub struct TerminalCancelCapabilities {}
 }
 

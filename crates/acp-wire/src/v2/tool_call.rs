@@ -50,7 +50,7 @@ record! {
 }
 
 record! {
-    /// An empty object that marks that the client may cancel the tool call.
+    /// An empty object that marks a tool call that the client may cancel.
     pub struct ToolCallCancelCapabilities {}
 }
 
