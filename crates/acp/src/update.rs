@@ -38,7 +38,7 @@ pub enum Update {
     AgentThoughtChunk(MessageChunk),
     /// A whole thought of the agent. Replaces what was sent of it before. Version 2.
     AgentThought(Message),
-    /// Whether the agent works. Version 2.
+    /// The agent's state: working, idle or waiting for the user. Version 2.
     StateUpdate(StateUpdate),
     /// A new or changed tool call.
     ToolCallUpdate(Box<ToolCallPatch>),

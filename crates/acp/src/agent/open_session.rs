@@ -322,7 +322,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Responds to the request that opened a session, then tells the agent that the client knows it.
+    /// Responds to the request that opened a session, then notifies the agent that the client knows it.
     async fn finish_opening(
         &self,
         opening: AgentSessionOpening<A>,

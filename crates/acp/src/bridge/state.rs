@@ -113,7 +113,7 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         self.entries.remove(&*key(id));
     }
 
-    /// All of them, those first that were heard of last.
+    /// Returns all sessions, the most recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         let mut all: Vec<_> = self.entries.iter().collect();
         all.sort_by_key(|(_, (heard, _))| std::cmp::Reverse(*heard));

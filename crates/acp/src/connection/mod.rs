@@ -371,7 +371,7 @@ impl Connection {
             })
     }
 
-    /// Sends what `spawn_writer` writes, from where one cannot wait: at once or, if the peer has stopped reading, as
+    /// Sends what `write` writes, from where one cannot wait: immediately or, if the peer has stopped reading, as
     /// soon as there is capacity. There are never more of these messages than of what they end: requests in flight,
     /// turns, terminals.
     fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {

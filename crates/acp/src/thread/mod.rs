@@ -1,8 +1,8 @@
 //! The thread: what the user sees of a session, built from its updates.
 //!
-//! Every front end renders a [`Thread`], and none has to fold updates itself. Live updates, replays and both versions
-//! of the protocol use the same code. A thread's memory is bounded by what the user can see, however fast it arrives,
-//! up to a limit: [`Thread::truncation`].
+//! Every front end renders a [`Thread`], and none has to process updates itself. Live updates, replays and both
+//! versions of the protocol use the same code. A thread's memory is bounded by what the user can see, however fast it
+//! arrives, up to a limit: [`Thread::truncation`].
 
 mod compaction;
 mod config;
@@ -55,7 +55,7 @@ pub struct Thread {
     config_options: Vec<SessionConfigOption>,
     /// Whether the agent has modes without a config option for them. A config option then stands for the modes.
     uses_set_mode: bool,
-    /// The same for models.
+    /// Whether the agent has models without a config option for them. A config option then stands for the models.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,

@@ -387,7 +387,7 @@ impl ThreadToolCall {
         size_of::<Self>() + texts + self.status.as_str().len() + large
     }
 
-    /// Drops what is larger than this.
+    /// Drops every part that is larger than `room`.
     fn drop_content(&mut self, room: usize) {
         self.is_truncated = true;
         if self.part_sizes.content > room {

@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// The number of the item of a message between sessions, new or known.
+    /// Returns the number of the item of a message between sessions, and adds it if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

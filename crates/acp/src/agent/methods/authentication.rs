@@ -74,7 +74,7 @@ impl AuthContext {
     }
 }
 
-/// `authenticate` and `logout`; in version 2 `auth/login` and `auth/logout`. Initialization,
+/// The handler of `authenticate` and `logout`, in version 2 `auth/login` and `auth/logout`: Initialization,
 /// "Authentication".
 pub trait Authentication: Send + Sync {
     /// Returns the auth methods. Those of type `terminal` are sent only to clients that can run the agent's program
