@@ -506,7 +506,7 @@ mod tests {
             for deed in &looks {
                 assert_eq!(stand(&reads, deed), ActionDecision::Allow);
             }
-            // A rule allows it, which leaves it to the mode.
+            // A rule allows it, which leaves the decision to the mode.
             let free = RuleFiles::new().user(&file);
             assert_eq!(stand(&reads, &ls), stand(&free, &ls));
             for policy in [Policy::Ask, Policy::All] {
@@ -519,7 +519,7 @@ mod tests {
                     );
                 }
             }
-            // What nobody has typed gives way to the user's default.
+            // A policy that the user did not give yields to the default policy in the user's rules.
             let lenient = dir.path().join("lenient.toml");
             std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
             let files = RuleFiles::new().user(&lenient);
