@@ -21,7 +21,7 @@ pub(crate) struct ObjectOnly<D>(pub(crate) D);
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     type Error = D::Error;
 
-    /// The method that derived implementations for structs call.
+    /// Called by the implementations that serde derives for structs.
     #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,

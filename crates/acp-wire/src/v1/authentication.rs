@@ -84,7 +84,7 @@ record! {
 record! {
     /// The `authenticate` request.
     pub struct AuthenticateRequest {
-        /// One of the auth methods in the response to `initialize`.
+        /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
     }
 }

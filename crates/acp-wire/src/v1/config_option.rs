@@ -21,7 +21,7 @@ string_id! {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SessionConfigOption {
-    /// The id.
+    /// The id of the option.
     pub id: SessionConfigId,
     /// The name to show to the user.
     pub name: String,
@@ -185,7 +185,7 @@ impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
 record! {
     /// A value of a choice.
     pub struct SessionConfigSelectOption {
-        /// The id.
+        /// The id of the value.
         required value: SessionConfigValueId,
         /// The name to show to the user.
         required name: String,
@@ -197,7 +197,7 @@ record! {
 record! {
     /// A group of values.
     pub struct SessionConfigSelectGroup {
-        /// The id.
+        /// The id of the group.
         required group: SessionConfigGroupId,
         /// The heading of the group.
         required name: String,

@@ -13,7 +13,7 @@ string_id! {
 record! {
     /// The modes of a session.
     pub struct SessionModeState {
-        /// The current mode.
+        /// The id of the current mode.
         required current_mode_id: SessionModeId,
         /// All available modes.
         required_list available_modes: SessionMode,
@@ -37,7 +37,7 @@ record! {
     pub struct SetSessionModeRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// One of the available modes.
+        /// The id of one of the available modes.
         required mode_id: SessionModeId,
     }
 }
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 record! {
     /// An update of the session's mode.
     pub struct CurrentModeUpdate from ReadCurrentModeUpdate {
-        /// The current mode. Also read from `modeId`, the name on one page of the specification.
+        /// The id of the current mode. Also read from `modeId`, the name on one page of the specification.
         required current_mode_id: SessionModeId,
     }
 }

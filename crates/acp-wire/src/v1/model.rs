@@ -11,7 +11,7 @@ string_id! {
 record! {
     /// The models of a session.
     pub struct SessionModelState {
-        /// The current model.
+        /// The id of the current model.
         required current_model_id: ModelId,
         /// All available models.
         required_list available_models: ModelInfo,
@@ -35,7 +35,7 @@ record! {
     pub struct SetSessionModelRequest {
         /// The id of the session.
         required session_id: SessionId,
-        /// One of the available models.
+        /// The id of one of the available models.
         required model_id: ModelId,
     }
 }

@@ -44,7 +44,7 @@ tagged! {
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// One of several plans. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
-        /// A plan was removed. Unstable; the client must support `plan`.
+        /// The removal of a plan. Unstable; the client must support `plan`.
         PlanRemoved(PlanRemoved) = "plan_removed",
         /// A notice for the user. Unstable; the client must support `session.notices`.
         Notice(Box<Notice>) = "notice",

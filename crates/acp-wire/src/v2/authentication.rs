@@ -44,7 +44,7 @@ record! {
 record! {
     /// The `auth/login` request. An agent that offers any auth method supports it.
     pub struct LoginAuthRequest {
-        /// One of the auth methods in the response to `initialize`.
+        /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
     }
 }

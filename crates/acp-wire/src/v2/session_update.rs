@@ -44,7 +44,7 @@ tagged! {
         TerminalOutputChunk(TerminalOutputChunk) = "terminal_output_chunk",
         /// A plan.
         PlanUpdate(PlanUpdate) = "plan_update",
-        /// A plan was removed. Unstable.
+        /// The removal of a plan. Unstable.
         PlanRemoved(PlanRemoved) = "plan_removed",
         /// All slash commands.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
