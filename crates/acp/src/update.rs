@@ -72,7 +72,7 @@ pub enum Update {
     SubagentUpdate(Box<SubagentUpdate>),
     /// A message from one session to another. Unstable.
     SessionMessage(Box<SessionMessage>),
-    /// A chunk of such a message. Unstable.
+    /// A chunk of a message between sessions. Unstable.
     SessionMessageChunk(SessionMessageChunk),
     /// An unknown type of update, as received.
     Unknown(RawObject),

@@ -37,7 +37,7 @@
 //! | a terminal's output | `_meta` of the tool call that shows the terminal; until one does, the last 64 KiB are stored. Output sent again is shown below the earlier output |
 //! | several plans | one after the other, for clients without `plan`; plans of other types are omitted |
 //! | notices, compaction | omitted for clients without the capability |
-//! | subagents | omitted for clients without the capability; their requests are sent in their parent's session |
+//! | subagents | omitted for clients without the capability; their requests are sent in the session that the user opened |
 //! | boolean options | omitted for clients without the capability |
 //! | unknown stop reasons | `end_turn`; the original is in `_meta` |
 //! | a client's files and terminals | version 2 has no methods for them; the agent uses its own |

@@ -53,30 +53,30 @@
 //!
 //! | | version 1 | version 2 |
 //! |---|---|---|
-//! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client lends them | not in the protocol |
-//! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client lends them | not in the protocol |
+//! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client supports them | not in the protocol |
+//! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client supports them | not in the protocol |
 //! | the agent's terminals: [`Session::display_terminal`](crate::agent::Session::display_terminal) | if the client shows them | always |
-//! | what the agent does: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not told | told |
-//! | MCP servers over SSE | if the agent takes them | not in the protocol |
-//! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
-//! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
-//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
+//! | what the agent is doing: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not reported | reported |
+//! | MCP servers over SSE | if the agent supports them | not in the protocol |
+//! | listing, closing and resuming sessions; logging out, if the agent has auth methods | if the agent supports it | always |
+//! | loading sessions | if the agent supports it | every agent accepts the request; one that cannot replay responds with an error |
+//! | [`Session::update`](crate::agent::Session::update) with an update that only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
 //! # What falls back to what
 //!
 //! | an agent does | and the client speaks | then |
 //! |---|---|---|
-//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and says in `_meta` that it shows them | shown through `_meta` of the tool call |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and knows one plan | the steps of all plans, one after the other |
-//! | [`notice`](crate::agent::Session::notice) | version 1, and shows none | not sent |
-//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | has boolean config options | version 1, and does not know them | left out |
+//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): read files and run commands in the agent instead, and show a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and announces support in `_meta` | shown through `_meta` of the tool call |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and supports one plan | the steps of all plans, one after the other |
+//! | [`notice`](crate::agent::Session::notice) | version 1, and does not support notices | not sent |
+//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | has boolean config options | version 1, and does not support them | omitted |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
-//! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | those that are open |
-//! | does not offer [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, the session forgotten |
-//! | offers [`load_session`](crate::Agent::load_session) alone | version 2, and resumes | loaded, and the replay is sent to nobody |
+//! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | the open sessions are listed |
+//! | does not offer [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, and the session is removed |
+//! | offers [`load_session`](crate::Agent::load_session) alone | version 2, and resumes | the session is loaded, and its replay is discarded |
 //!
 //! A client does not see whether an agent of version 1 has modes or models instead of config options for
 //! them: they appear in the [`Thread`](crate::Thread) as config options, and are set as such.

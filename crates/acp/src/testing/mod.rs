@@ -21,7 +21,7 @@
 //!
 //! The chapter [`guide::testing`](crate::guide::testing) shows how to use it.
 
-// Panics are how an expectation fails.
+// Expectations fail with a panic.
 #![allow(clippy::panic, reason = "it is for tests, which end so")]
 
 mod peer;

@@ -71,7 +71,7 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// What an agent reports that it is doing. Agents of version 1 do not report it.
+/// The state that an agent reports. Agents of version 1 do not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
@@ -202,7 +202,7 @@ impl Thread {
         self.is_turn_running || self.activity != Activity::Idle
     }
 
-    /// Returns what the agent reports that it is doing.
+    /// Returns the state that the agent reports.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity

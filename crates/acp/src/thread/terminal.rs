@@ -25,7 +25,7 @@ pub struct ThreadTerminal {
     pub is_released: bool,
     /// The size, if the agent reports it.
     pub size: Option<TerminalSize>,
-    /// What a client may do with it, if the agent says.
+    /// What a client may do with it, if the agent reports it.
     pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,

@@ -16,7 +16,7 @@ use crate::update::ToolCallPatch;
 pub struct ThreadToolCall {
     /// Its id.
     pub id: ToolCallId,
-    /// The tool's name for programs, if the agent says.
+    /// The tool's name for programs, if the agent reports it.
     pub name: Option<String>,
     /// The title that is shown to the user; empty if the agent has not sent one.
     pub title: String,

@@ -75,7 +75,7 @@ impl V2ToV1Bridge {
             return line.with_params(&mut out.client, &params);
         }
         line.with_params(&mut out.client, &params);
-        // If too many permission requests are pending, the call keeps showing the request's content afterwards.
+        // If too many permission requests are pending, the call shows the request's content until its next update.
         if let Some(call) = hidden.filter(|_| self.pending_permissions.check_room(id).is_ok()) {
             self.pending_permissions
                 .add(id, PendingPermission { session, call });
