@@ -186,7 +186,7 @@ impl HistoryReplay<'_> {
         let id = call.tool_call_id.clone();
         let mut update = ToolCallPatch::new(&id);
         if self.is_v2 {
-            // In version 2 an update starts a tool call too.
+            // In version 2 a call starts with an update, which can have the content.
             call.content =
                 (!state.shown_content.is_empty()).then(|| Some(state.shown_content.clone()));
         } else if !state.shown_content.is_empty() {

@@ -53,7 +53,7 @@ pub(crate) enum KeptTail {
 pub(crate) struct SummarySpan {
     /// The number of prompts.
     pub(crate) prompts: usize,
-    /// The number of rounds of the turn of the prompt that follows the summary.
+    /// The number of rounds already run for the prompt that follows the summary.
     pub(crate) rounds: usize,
 }
 

@@ -22,8 +22,8 @@ use super::stored_session::{
 
 /// A store that holds sessions in a directory that only its user can access.
 ///
-/// Any number of processes can use one directory. Stored data survives the death of the process. The death of the
-/// machine may lose the latest changes, but never corrupts the rest.
+/// Any number of processes can use one directory. Stored data survives a crash of the process. A crash of the machine
+/// may lose the latest changes, but never anything older.
 #[derive(Debug)]
 pub struct SqliteStore {
     worker: SqliteWorker,

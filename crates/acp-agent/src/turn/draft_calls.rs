@@ -17,9 +17,9 @@ use crate::tools::partial::{so_far, whole_members};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// Up to this many bytes of arguments, each chunk of them is parsed for details to show. Beyond it they are parsed, and
-/// shown, each time their length has doubled. So the cost of writing a long file grows with its length and not with its
-/// square.
+/// While the arguments are no longer than this, in bytes, they are parsed for details to show whenever a chunk arrives.
+/// Beyond it they are parsed, and shown, each time their length has doubled. So the cost of writing a long file grows
+/// with its length and not with its square.
 const EACH_PIECE: usize = 1024;
 
 /// How long a call is held back while only its tool is known.

@@ -81,7 +81,7 @@ impl FetchTarget {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let address = bare.parse::<IpAddr>();
         let here = host == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback);
-        // A proxy cannot reach this machine by these names.
+        // A proxy cannot reach this machine by such a name or address.
         let proxy = if here { None } else { proxies.proxy_for(&url)? };
         let addresses = match (address, &proxy) {
             (Ok(address), _) => vec![address],
