@@ -95,7 +95,7 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
     work.await
 }
 
-/// The client side of these commands.
+/// The client that these commands present to an agent.
 struct VisitClient {
     /// Present if there is a user to ask.
     elicitation: Option<TerminalElicitation>,

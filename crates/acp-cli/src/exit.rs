@@ -96,7 +96,8 @@ impl CommandExit {
         }
     }
 
-    /// Turns a success into a failure if output could not be written, unless its reader only stopped reading.
+    /// Returns a failure if output could not be written, for example to a full disk. Success becomes a failure, and so
+    /// does [`UNREAD`](Self::UNREAD), because it was not the reader that stopped.
     fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;

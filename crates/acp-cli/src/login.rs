@@ -80,7 +80,8 @@ pub(crate) async fn logout(args: LogoutArgs) -> CommandExit {
     }
 }
 
-/// Returns the chosen agent. It must be chosen explicitly, so that a login never goes to the wrong one.
+/// Returns the chosen agent. The command line must choose it, or the configuration must name a default, so that a login
+/// never goes to an agent that the user did not mean.
 fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, CommandExit> {
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.is_given() {
@@ -99,7 +100,7 @@ enum LoginProgress {
     InTerminal(AuthMethodTerminal),
 }
 
-/// Returns the auth method that was given, or the only one. Otherwise the error lists all of them.
+/// Prints the agent's auth methods, and returns the one that was given, or the only one.
 fn choose_method<'a>(
     target: StartTarget<'_>,
     agent: &'a AgentConnection,

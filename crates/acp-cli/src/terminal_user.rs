@@ -15,9 +15,8 @@ const TERMINAL: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL: &str = "CONIN$";
 
-/// How long after a question is shown, and after the last input, to wait before a line counts as its answer. Before
-/// that, the user may be answering another question or typing ahead, and has not seen this one. `acp chat` waits as
-/// long.
+/// How long there must be no input after a question is shown before a line counts as its answer. Until then, the user
+/// may be answering another question or typing ahead, without having seen this one. `acp chat` waits as long.
 const SETTLE: Duration = Duration::from_millis(300);
 
 /// The note shown when input arrived before that.
