@@ -367,8 +367,8 @@ macro_rules! string_id {
 
 /// An object whose type is in one of its fields, the tag.
 ///
-/// - `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as `Unknown`,
-///   with all its fields as received.
+/// - `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as
+///   `Unknown`, with all its fields as received.
 /// - `; Variant(Type) without tag` names the variant that has no tag.
 /// - With `fallback = path`, an unlisted tag is first passed to `path(&str, &RawObject) -> Option<Self>`.
 /// - With `untagged = Variant`, an object without a tag is read as that variant, which is written with its tag.
