@@ -10,7 +10,7 @@ use super::state_paths::{self, AgentStatePath};
 /// A well-known agent.
 #[derive(Debug)]
 pub struct KnownAgent {
-    /// Its name here.
+    /// Its name in this program.
     pub name: &'static str,
     /// Its other names: in the registry, of its program, in other clients.
     pub aliases: &'static [&'static str],
