@@ -107,7 +107,7 @@ impl InFlightRequests {
         }
     }
 
-    /// `$/cancel_request`.
+    /// Handles `$/cancel_request`.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
             entry.cancel_token.cancel();

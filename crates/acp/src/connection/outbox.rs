@@ -394,7 +394,7 @@ mod tests {
         assert!(matches!(waiting.await.unwrap(), Err(CloseReason::Local)));
     }
 
-    /// A message of `count` quotes, each of which takes two bytes in JSON.
+    /// Returns a message of `count` quotes, each of which takes two bytes in JSON.
     fn quotes(count: usize) -> LargeTextMessage {
         LargeTextMessage {
             prefix: b"<".to_vec(),

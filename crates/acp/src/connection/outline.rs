@@ -53,7 +53,7 @@ fn leading_id(body: &str) -> Option<RequestId> {
     serde_json::from_str(value.get(..end)?.trim()).ok()
 }
 
-/// An id belongs to the message itself if the object that contains it ends where the message ends.
+/// Returns the message's own id from its end: the one in an object that ends where the message ends.
 fn trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;

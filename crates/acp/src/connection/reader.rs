@@ -173,7 +173,7 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Whether to read on while the handler runs. Normally little is read ahead: that is the back-pressure. But the
+    /// Returns `true` to read on while the handler runs. Normally little is read ahead: that is the back-pressure. But the
     /// handler itself may wait for a response, and that response may come after what has been read so far.
     fn has_room(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;

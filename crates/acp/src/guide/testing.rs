@@ -115,8 +115,8 @@
 //!
 //! # When it fails
 //!
-//! An expectation that is not met panics at the line of the test, with what came instead and what had been
-//! exchanged before:
+//! An expectation that is not met panics at the line of the test, with what arrived instead and the messages
+//! before it:
 //!
 //! ```text
 //! tests/parrot.rs:12:10: expected the request session/request_permission, but this came instead:

@@ -25,23 +25,23 @@
 //! # }
 //! ```
 //!
-//! A program takes the options in [`agent::serve_with`](crate::agent::serve_with) and
 //! Pass the options to [`agent::serve_with`](crate::agent::serve_with) or
 //! [`client::connect_with`](crate::client::connect_with). [`ClientInfo::version`](crate::agent::ClientInfo::version)
 //! and [`AgentConnection::version`](crate::client::AgentConnection::version) return the negotiated version.
-//! # How it is agreed on
+//!
 //! # Negotiation
-//! A client that speaks both asks for version 2, in a request that an agent of either version can read. An
+//!
 //! A client that supports both requests version 2, in a request that an agent of either version can read. An agent
 //! responds with version 2 if it supports it and it was requested, and with version 1 otherwise. So each side may
 //! enable it alone: with any other peer, it uses version 1. If an agent responds with a version that the client does
 //! not support, the connection fails ([`Error::Version`](crate::Error::Version)).
-//! # What is the same
 //!
-//! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Update`](crate::Update) says what
+//! # What is the same in both versions
+//!
 //! Nearly everything: [`Turn`](crate::agent::Turn) has methods instead of messages, [`Update`](crate::Update)
 //! represents the updates of both versions, [`Thread`](crate::Thread) is what the user sees, and capabilities,
 //! permission requests, config options and MCP servers have the form of version 1 for either version. In particular:
+//!
 //! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the turn. In version 1,
 //!   that is the response to the prompt; in version 2, the response only says that the prompt was accepted, and an
 //!   update reports the end.
@@ -49,7 +49,7 @@
 //!   `session/resume` for this.
 //! - [`set_mode`](crate::client::ClientSession::set_mode) sets the mode, though version 2 has only the config option.
 //!
-//! # What is not
+//! # What differs
 //!
 //! | | version 1 | version 2 |
 //! |---|---|---|
@@ -62,7 +62,7 @@
 //! | loading sessions | if the agent supports it | every agent accepts the request; one that cannot replay responds with an error |
 //! | [`Session::update`](crate::agent::Session::update) with an update that only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
-//! # What falls back to what
+//! # Fallbacks
 //!
 //! | an agent does | and the client speaks | then |
 //! |---|---|---|
@@ -74,9 +74,9 @@
 //! | [`subagent`](crate::agent::Turn::subagent) | version 1, and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | has boolean config options | version 1, and does not support them | omitted |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
-//! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | the open sessions are listed |
-//! | does not offer [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, and the session is removed |
-//! | offers [`load_session`](crate::Agent::load_session) alone | version 2, and resumes | the session is loaded, and its replay is discarded |
+//! | does not support [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | the open sessions are listed |
+//! | does not support [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, and the session is removed |
+//! | supports only [`load_session`](crate::Agent::load_session) | version 2, and resumes | the session is loaded, and its replay is discarded |
 //!
 //! A client does not see whether an agent of version 1 has modes or models instead of config options for
 //! them: they appear in the [`Thread`](crate::Thread) as config options, and are set as such.

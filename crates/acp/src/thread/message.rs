@@ -60,7 +60,7 @@ pub(super) struct PromptEcho {
 }
 
 impl ItemKind {
-    /// The message of this speaker's.
+    /// Returns the message, if this item is a message of this speaker.
     fn message_mut(&mut self, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
         match (self, speaker) {
             (Self::User(m), ThreadSpeaker::User)
