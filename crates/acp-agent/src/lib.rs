@@ -5,8 +5,8 @@
 //! tool calls from `pending` to their end, diffs, terminals and the plan.
 //!
 //! The agent reads and writes files and runs commands through the client if the client supports that. Otherwise it
-//! does so itself, confined to the session's directories. The user must allow every change first, as the session's
-//! [`Mode`] and the rules in [`RuleFiles`] require.
+//! does so itself, confined to the session's directories. Every change must be allowed first, by the session's
+//! [`Mode`], by the rules in [`RuleFiles`], or by the user.
 //!
 //! The agent connects to the MCP servers that the client names and to the user's own ([`CodingAgent::mcp_servers`]).
 //! It offers their tools to the model, and their prompts to the user as commands.
