@@ -13,7 +13,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget, is_not_found};
 
-/// A change to a session, and the message printed after it.
+/// A change to a session. Applying it returns the message to print.
 enum SessionChange {
     Rename(String),
     Archive,
