@@ -52,8 +52,8 @@ pub(super) enum LegacyOption {
 }
 
 impl LegacyOption {
-    /// Returns names, in this order: the category, which is also the id of the option; the option's display name; its field
-    /// in version 1; in that field, the current value and the list of values; the id field of a list item.
+    /// Returns names, in this order: the category, which is also the id of the option; the option's display name; its
+    /// field in version 1; in that field, the current value and the list of values; the id field of a list item.
     fn names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [

@@ -173,8 +173,8 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Returns `true` to read on while the handler runs. Normally little is read ahead: that is the back-pressure. But the
-    /// handler itself may wait for a response, and that response may come after what has been read so far.
+    /// Returns `true` to read on while the handler runs. Normally little is read ahead: that is the back-pressure. But
+    /// the handler itself may wait for a response, and that response may come after what has been read so far.
     fn has_room(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {

@@ -107,15 +107,15 @@
 //!     peer.say("s", "Hello yourself.").await;
 //!     peer.answer(&prompt.id, json!({"stopReason": "end_turn"})).await;
 //! });
-//! An expectation that fails panics at the line of the test, and shows the message that came instead and those before
-//! it:
+//! assert_eq!(stopped?, StopReason::EndTurn);
+//! session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # When it fails
 //!
-//! An expectation that is not met panics at the line of the test, with what arrived instead and the messages
+//! An expectation that fails panics at the line of the test, and shows the message that arrived instead and those
 //! before it:
 //!
 //! ```text

@@ -50,7 +50,7 @@ impl ThreadHandle {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the thread. Other threads of execution wait meanwhile, so be quick. `look` must not read or change the
+    /// Reads the thread. It stays locked meanwhile, so be quick. `look` must not read or change the
     /// same thread through a handle, because that would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())

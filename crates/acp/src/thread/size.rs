@@ -291,7 +291,7 @@ impl Thread {
             .shrink_to(self.terminals.len().saturating_mul(2));
     }
 
-    /// Drops items from the start. The last item is reduced or dropped only if it is too large by itself.
+    /// Drops items from the start. The last item is truncated or dropped only if it is too large by itself.
     fn drop_items(&mut self, room: usize) {
         let mut gone = 0;
         for item in self.items.iter().take(self.items.len().saturating_sub(1)) {

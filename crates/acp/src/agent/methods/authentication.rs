@@ -48,8 +48,8 @@ impl AuthContext {
     /// Requests input from the user (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not support this mode ([`Error::Unsupported`]), the client returned
-    /// an error, or the connection has ended.
+    /// The client does not support this mode ([`Error::Unsupported`]), the client returned an error, or the connection
+    /// has ended.
     pub async fn elicit(
         &self,
         message: impl Into<String>,
