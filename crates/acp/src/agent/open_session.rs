@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
 
-/// How an existing session is opened.
+/// A way to open an existing session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMethod {
     /// With a replay (`session/load`; in version 2 `replayFrom` the start).
@@ -92,7 +92,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     }
 }
 
-/// How a session was opened, for the response.
+/// The way a session was opened, for the response.
 #[derive(Clone, Copy)]
 enum SessionOrigin {
     New,

@@ -282,7 +282,8 @@ impl Session {
         self.text_chunk(THOUGHT, text.as_ref()).await
     }
 
-    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. Content.
+    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file: the
+    /// specification's page Content.
     ///
     /// # Errors
     /// The connection has ended.

@@ -121,7 +121,7 @@ pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
     notify(buf, v1::SessionNotification::METHOD, &params);
 }
 
-/// What to send for one received update.
+/// One update to send for a received one.
 #[derive(Debug)]
 pub(super) enum UpdateTranslation {
     /// The line as received.

@@ -22,7 +22,7 @@
 //! | `session/resume` of an agent that can only load | a load whose replay is dropped |
 //! | `session/resume` with replay of an agent that can only resume | error -32601 |
 //! | MCP servers over SSE | not offered |
-//! | a diff's old and new text | a patch; none for texts of more than 4 MiB |
+//! | a diff's old and new text | a patch; none if the texts have more than 4 MiB together |
 //!
 //! An agent of version 2 behind a client of version 1:
 //!
@@ -74,7 +74,7 @@ pub enum BridgeSide {
     Agent,
 }
 
-/// How a bridge ended.
+/// The end of a bridge: which side ended first, and why.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {

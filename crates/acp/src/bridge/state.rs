@@ -70,7 +70,7 @@ impl<T> PendingRequests<T> {
 /// request, and [`Limits::requests`](crate::Limits::requests) bounds those.
 const SESSIONS: usize = 2048;
 
-/// What is known of each session. Beyond the limit, the session that was idle longest is forgotten.
+/// The known sessions. Beyond the limit, the session that was idle longest is forgotten.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,

@@ -55,7 +55,7 @@ pub(crate) struct ClientSessionEntry {
     pending_turn: Option<PendingTurn>,
 }
 
-/// Why a session that the client has not opened is in the table.
+/// A reason why a session that the client has not opened is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unopened {
     /// The agent has sent an update for it.
@@ -89,7 +89,7 @@ impl Drop for ClientSessionOpening {
     }
 }
 
-/// What the agent reports about a session when it is opened.
+/// The modes, models and options that the agent reports when a session is opened.
 #[derive(Default)]
 pub(crate) struct SessionAnnouncement<'a> {
     pub(crate) modes: Option<&'a SessionModeState>,

@@ -4,7 +4,7 @@ use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// What the two ends of a message reveal about it.
+/// The type and id of a message, as far as its two ends show.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
     /// A response to the request with this id.

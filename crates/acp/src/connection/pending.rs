@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// What to do with a response. Runs on the reader, in the order of arrival, so that what it registers exists before
+/// A handler of a response. It runs on the reader, in the order of arrival, so that what it registers exists before
 /// the next message is handled.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 

@@ -137,7 +137,7 @@ enum ReadAheadItem {
     Oversized(MessageOutline, SizeExcess),
 }
 
-/// What part of a message exceeds the limit, and its size in bytes.
+/// The size of a message that exceeds a limit, in bytes: of its text, or in memory.
 #[derive(Debug, Clone, Copy)]
 enum SizeExcess {
     Text(usize),

@@ -5,7 +5,8 @@ use std::time::Duration;
 use acp_wire::v1;
 use similar::TextDiff;
 
-/// The largest texts that are compared, in bytes. Above this the patch is omitted, which version 2 allows.
+/// The largest total size of the texts that are compared, in bytes. Above it the patch is omitted, which version 2
+/// allows.
 const LARGEST: usize = 4 * 1024 * 1024;
 
 /// The time limit of a comparison. What has not been compared by then counts as changed.

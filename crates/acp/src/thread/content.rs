@@ -60,7 +60,7 @@ pub struct FileChange {
     pub file_type: Option<DiffFileType>,
 }
 
-/// What happened to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileOperation {

@@ -42,7 +42,7 @@ pub use tool_call::ThreadToolCall;
 /// The statuses of tool calls and plan entries, for both versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
-/// What the user sees of a session.
+/// Everything that the user sees of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,

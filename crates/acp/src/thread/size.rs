@@ -14,7 +14,7 @@ use serde::Serialize;
 /// The default limit of a thread, in bytes.
 pub(crate) const KEPT: usize = 64 * 1024 * 1024;
 
-/// What a thread has dropped to stay within its limit: [`Limits::thread`](crate::Limits::thread).
+/// Counts of what a thread has dropped to stay within its limit: [`Limits::thread`](crate::Limits::thread).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {

@@ -6,7 +6,7 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// Which features of every version 2 agent this version 1 agent supports.
+/// The features of version 2 agents that this version 1 agent supports.
 #[derive(Debug, Default)]
 pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) load: bool,

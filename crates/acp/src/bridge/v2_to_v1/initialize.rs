@@ -6,7 +6,7 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// What the client of version 1 supports.
+/// The optional features that the version 1 client supports.
 #[derive(Debug, Default)]
 pub(in crate::bridge) struct V1ClientFeatures {
     pub(super) boolean_options: bool,

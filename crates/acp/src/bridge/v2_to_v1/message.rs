@@ -8,11 +8,11 @@ use uuid::Uuid;
 use super::super::json::{UpdateTranslation, items, object, to_raw_value};
 use crate::lru_map::LruMap;
 
-/// What the client has received of each message.
+/// The messages that the client has received, whole or in part.
 #[derive(Default)]
 pub(super) struct DownMessages(LruMap<SentText, 1024>);
 
-/// What the client has received of one message: a digest that tells whether another text starts with it.
+/// The part of a message that the client has received, as a digest that tells whether another text starts with it.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
