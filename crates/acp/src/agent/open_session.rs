@@ -1,4 +1,4 @@
-//! Opening of sessions: new ones, existing ones and forks.
+//! Opening sessions: new ones, existing ones and forks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

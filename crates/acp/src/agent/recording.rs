@@ -1,4 +1,4 @@
-//! Recording of sessions: each update is recorded before it is sent, in the same order.
+//! Recording sessions: each update is recorded before it is sent, in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sending of a session's updates, in the form of the client's version.
+//! Sending a session's updates, in the form of the client's version.
 
 use std::sync::atomic::Ordering;
 

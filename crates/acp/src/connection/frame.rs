@@ -150,7 +150,7 @@ impl Framer {
             let rest = self.buf.get(rest).unwrap_or_default();
             return Frame::LargeText(arriving.finish(rest));
         }
-        // The beginning says whose message it was.
+        // The start shows which request the message belongs to.
         self.prefix = arriving.into_prefix();
         Frame::Oversized {
             head: &self.prefix,
