@@ -1,4 +1,4 @@
-//! What can be typed in a session, told to its client: "Slash commands" of the specification.
+//! Announces the available commands of a session to its client: "Slash commands" of the specification.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use acp::agent::Session;
 use crate::context::commands::custom::CustomCommands;
 use crate::session::SessionState;
 
-/// Announces what can be typed, if that has changed: slash commands, "Advertising commands". For a model that
-/// understands words these are also the user's own, which are looked for in the session's directories. Where only the
-/// client sees those, there are none of the user's own: it can read files for an agent, and cannot list them.
+/// Announces the available slash commands if they have changed: "Advertising commands" of the specification. For a
+/// model that `understands` text, these include the user's custom commands, which are read from the session's
+/// directories. If only the client can reach those directories, there are no custom commands: it can read files for
+/// an agent, but not list them.
 ///
 /// # Errors
-/// The connection has ended.
+/// The connection is closed.
 pub(crate) async fn announce(
     session: &Session,
     state: &SessionState,
@@ -38,9 +39,9 @@ pub(crate) async fn announce(
     Ok(())
 }
 
-/// Announces it anew each time when the session's MCP servers have other prompts.
+/// Announces the commands again whenever the session's MCP servers change their prompts.
 pub(crate) fn announce_changes(session: Session, state: &Arc<SessionState>) {
-    // It must not keep alive what it watches.
+    // The callback must not keep the session alive.
     let watched = Arc::downgrade(state);
     state.servers.on_change(move || {
         let (session, state) = (session.clone(), watched.upgrade()?);

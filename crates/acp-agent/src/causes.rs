@@ -1,15 +1,16 @@
-//! What an error comes of: those of HTTP say what happened at the end of that only.
+//! The causes of an error: an HTTP error names what happened only in the last of them.
 
 use std::io;
 
-/// An error, and what it comes of.
+/// Returns the error itself, then its causes, down to the first cause.
 pub(crate) fn causes<'a>(
     error: &'a (dyn std::error::Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
-        // What an I/O error wraps is no cause of it: it stands in it, and only the cause of that is its cause.
+        // The error inside an I/O error is not its source but a part of it. The cause is the source of that inner
+        // error, so go on from there.
         let inner = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);
@@ -21,11 +22,11 @@ pub(crate) fn causes<'a>(
     })
 }
 
-/// An error with its causes.
+/// Formats an error with its causes, separated by colons.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     for text in causes(error).map(ToString::to_string) {
-        // Some repeat their cause.
+        // Some errors repeat their cause.
         if !texts.last().is_some_and(|last| last.contains(&text)) {
             texts.push(text);
         }

@@ -1,15 +1,16 @@
-//! Clients that are known to do something else than they are asked.
+//! Clients that are known to deviate from the protocol.
 
 use acp::agent::ClientInfo;
 
-/// Those that run the command of a terminal through a shell, its arguments unquoted behind it: of `sh -c "cd x && make"`
-/// they make `sh -c cd x && make`, which runs `make` elsewhere. That is not what the person was asked about.
+/// The clients that run a terminal's command through a shell without quoting its arguments. They turn `sh -c "cd x &&
+/// make"` into `sh -c cd x && make`, which runs `make` in another directory. That is not the command the user
+/// allowed.
 ///
-/// `vscode-acp-client` is "ACP Client" for VS Code (formulahendry/vscode-acp), whose terminals are Node's `spawn` with
-/// `shell: true`; seen in November 2026.
+/// `vscode-acp-client` is "ACP Client" for VS Code (formulahendry/vscode-acp), whose terminals are Node's `spawn`
+/// with `shell: true`; seen in November 2026.
 const UNQUOTED: [&str; 1] = ["vscode-acp-client"];
 
-/// Whether commands can be run in the client's terminals, and are what was asked for there.
+/// Returns `true` if the client supports terminals and runs commands in them exactly as requested.
 pub(crate) fn runs_commands(client: &ClientInfo) -> bool {
     client.capabilities().terminal && !client.info().is_some_and(|info| is_unquoted(&info.name))
 }

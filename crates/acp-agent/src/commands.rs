@@ -1,8 +1,8 @@
-//! Slash commands: the specification's page of that name. What a person types, taken apart.
+//! The slash commands of the offline model, and their parser. The specification calls them "Slash commands".
 
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
-/// A command with what it was given.
+/// A command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineCommand {
     Help,
@@ -11,7 +11,7 @@ pub(crate) enum OfflineCommand {
     },
     Read {
         path: String,
-        /// The first line and, if it was given, the last, counted from 1.
+        /// The first line and, if given, the last, counted from 1.
         lines: Option<(u32, Option<u32>)>,
     },
     Search {
@@ -36,24 +36,24 @@ pub(crate) enum OfflineCommand {
     },
 }
 
-/// What a person typed.
+/// What the user entered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineInput {
     Command(OfflineCommand),
-    /// A command that was not given what it needs, and what that is.
+    /// A known command with missing or wrong arguments, and a text that says what it takes.
     Incomplete(String),
-    /// A command there is none of.
+    /// The name of a command that does not exist.
     Unknown(String),
-    /// No command.
+    /// Not a command.
     Text,
 }
 
-/// A command as it is announced.
+/// The description of a command.
 struct OfflineCommandInfo {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
-    /// What cannot be said in a hint.
+    /// What does not fit into the hint.
     details: &'static str,
 }
 
@@ -116,7 +116,7 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
     },
 ];
 
-/// The commands, to be announced to a client.
+/// Returns the commands to announce to a client.
 pub(crate) fn available() -> Vec<AvailableCommand> {
     COMMANDS
         .iter()
@@ -130,7 +130,7 @@ pub(crate) fn available() -> Vec<AvailableCommand> {
         .collect()
 }
 
-/// The commands, as Markdown.
+/// Returns a Markdown list of the commands.
 pub(crate) fn help() -> String {
     let mut text = String::new();
     for about in &COMMANDS {
@@ -152,7 +152,7 @@ pub(crate) fn help() -> String {
     text
 }
 
-/// The commands' names, in one line.
+/// Returns the commands' names in one line.
 pub(crate) fn names() -> String {
     let names: Vec<String> = COMMANDS
         .iter()
@@ -161,14 +161,14 @@ pub(crate) fn names() -> String {
     names.join(", ")
 }
 
-/// Takes apart what a person typed.
+/// Parses what the user entered.
 pub(crate) fn parse(typed: &str) -> OfflineInput {
     let Some(rest) = typed.trim_start().strip_prefix('/') else {
         return OfflineInput::Text;
     };
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, rest) = rest.split_at(end);
-    // A text may begin with a path.
+    // Text may start with an absolute path.
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(is_name) {
         return OfflineInput::Text;
@@ -188,7 +188,7 @@ pub(crate) fn parse(typed: &str) -> OfflineInput {
     }
 }
 
-/// `rest` is everything behind the command's name.
+/// Parses the arguments of a command. `rest` is everything after the command's name.
 fn parse_arguments(name: &str, rest: &str) -> Option<OfflineCommand> {
     let line = rest.trim();
     match name {
@@ -213,7 +213,7 @@ fn parse_arguments(name: &str, rest: &str) -> Option<OfflineCommand> {
 
 fn parse_read(line: &str) -> Option<OfflineCommand> {
     let (mut path, mut lines) = (line, None);
-    // Compilers write PATH:LINE:COLUMN; the column does not matter here.
+    // Compilers write PATH:LINE:COLUMN. The column does not matter here.
     while let Some((before, after)) = path.rsplit_once(':') {
         let Some(range) = parse_line_range(after).filter(|_| !before.is_empty()) else {
             break;
@@ -241,7 +241,7 @@ fn parse_search(line: &str) -> Option<OfflineCommand> {
     let glob = match split_word(rest) {
         None => None,
         Some((glob, rest)) if rest.trim().is_empty() => Some(glob.to_owned()),
-        // More words than there are places for: which of them are the pattern is not to be guessed.
+        // There are too many words to tell which of them are the pattern.
         Some(_) => return None,
     };
     Some(OfflineCommand::Search {
@@ -257,10 +257,10 @@ fn parse_write(rest: &str) -> Option<OfflineCommand> {
         None => (rest, None),
     };
     let (path, after) = split_word(first)?;
-    // One space separates; what is beyond it belongs to the text.
+    // One space separates path and text; any further space belongs to the text.
     let beside = after.strip_prefix([' ', '\t']).unwrap_or(after);
     let text = if beside.trim().is_empty() {
-        // A path alone: that it means an empty file is not to be guessed.
+        // A path alone may be a mistake, so it does not write an empty file.
         below?
     } else {
         rest.get(first.len() - beside.len()..)?
@@ -283,7 +283,7 @@ fn parse_edit(rest: &str) -> Option<OfflineCommand> {
         }
         search_end += line.len();
     }
-    // Both are lines, and the end of the last line of each belongs to what follows it.
+    // Both consist of lines, and the last line break of each belongs to the marker after it.
     let search = trim_line_end(body.get(..search_end)?);
     let replacement = trim_line_end(replacement?);
     (!path.is_empty() && !search.is_empty()).then(|| OfflineCommand::Edit {
@@ -298,7 +298,7 @@ fn trim_line_end(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// The first word and what is behind it. A word may be in quotes.
+/// Splits off the first word, which may be in quotes. Returns it and the rest.
 fn split_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     for quote in ['"', '\''] {

@@ -1,4 +1,4 @@
-//! The past of a session, read back: what the model was told of it.
+//! The stored history of a session, read back as the model's conversation.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
-/// What the model is told of a tool call in the middle of which the process ended.
+/// The result of a tool call that was running when the process exited.
 const ENDED: &str = "The agent exited before this finished. It may have completed partly or fully.";
 
-/// A session that is kept, as it is now.
+/// The history of a stored session, at one revision.
 #[derive(Clone)]
 pub(crate) struct StoredHistory {
     store: Arc<dyn SessionStore>,
     session: StoredSession,
 }
 
-/// What the model is told of it.
+/// The model's part of a session's history.
 pub(crate) struct ModelHistory {
-    /// All of it.
+    /// The whole conversation.
     pub(crate) messages: Vec<ModelMessage>,
-    /// What of it is not kept yet, at the end of what is.
+    /// The messages at the end of `messages` that are not stored yet.
     pub(crate) missing_messages: Vec<ModelMessage>,
 }
 
@@ -44,7 +44,7 @@ impl StoredHistory {
         &self.session
     }
 
-    /// Its entries from this number on, page by page: it is not in memory all at once.
+    /// Returns the entries from number `from` on, page by page, so that they are not all in memory at once.
     pub(crate) fn pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
         EntryPages {
             history: self,
@@ -53,8 +53,8 @@ impl StoredHistory {
         }
     }
 
-    /// What the model is told of it. A process that was killed may have left gaps: what the client was shown
-    /// of an answer that did not come to its end was said; a call without a result gets one that says why.
+    /// Reads the model's conversation. A process that was killed may have left gaps. Text of an unfinished response
+    /// that the client was shown counts as the model's message, and a call without a result gets one that says why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.pages(EntryFilter::Messages, 0);
@@ -88,7 +88,7 @@ impl StoredHistory {
     }
 }
 
-/// The entries of a session, page by page.
+/// The pages of a session's entries.
 pub(crate) struct EntryPages<'a> {
     history: &'a StoredHistory,
     filter: EntryFilter,
@@ -96,7 +96,7 @@ pub(crate) struct EntryPages<'a> {
 }
 
 impl EntryPages<'_> {
-    /// The next page; `None` after the last.
+    /// Reads the next page. Returns `None` after the last.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<StoreEntry>>, StoreError> {
         let Some(from) = self.next_entry else {
             return Ok(None);
@@ -114,7 +114,7 @@ impl EntryPages<'_> {
     }
 }
 
-/// What was shown since the model was told anything.
+/// The updates that the client was shown after the last message that was stored for the model.
 #[derive(Default)]
 struct UnsentMessages {
     messages: Vec<ModelMessage>,
@@ -168,7 +168,7 @@ impl UnsentMessages {
     }
 }
 
-/// Gives each call a result that has none: no provider takes a conversation in which one lacks it.
+/// Adds a result for each call that has none: providers reject a conversation in which one is missing.
 fn complete_calls(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let mut all = Vec::with_capacity(messages.len());
     let mut open: Vec<String> = Vec::new();

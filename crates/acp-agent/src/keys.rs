@@ -1,4 +1,5 @@
-//! The providers' keys: those that were given, and those that a person typed once and a file has kept since.
+//! The providers' API keys: those that were given, and those that the user entered once and that are stored in a
+//! file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,38 +10,38 @@ use crate::model::provider::name::Provider;
 use crate::model::provider::secret::Secret;
 use crate::private_file::{self, PrivateError};
 
-/// The largest file that is read, in bytes.
+/// The limit on the size of a key file, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// Whom a key is for: a provider, or someone at an address who speaks as one. What is for one of them is sent to no
-/// other.
+/// What a key is for: a provider, or a URL that serves a provider's wire format. A key for one account is never sent
+/// to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Account {
     provider: Provider,
-    /// Where, if it is not the provider's own address.
+    /// The URL, if it is not the provider's own.
     address: Option<String>,
 }
 
 impl Account {
-    /// Whoever speaks as a provider at an address.
+    /// Creates the account for a URL that serves a provider's wire format.
     pub(crate) fn at(provider: Provider, address: impl Into<String>) -> Self {
         let address = Some(address.into());
         Self { provider, address }
     }
 
-    /// The provider, or as which one it speaks.
+    /// Returns the provider, or the one whose wire format the URL serves.
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.provider
     }
 
-    /// Its address, if it is not the provider's own.
+    /// Returns the URL, if it is not the provider's own.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()
     }
 
-    /// Where it is, for people: host and port, or the provider.
+    /// Returns a name to show to users: the host and port of the URL, or the provider.
     pub(crate) fn host_or_provider(&self) -> &str {
         let Some(address) = &self.address else {
             return self.provider.as_str();
@@ -51,7 +52,7 @@ impl Account {
         rest.split('/').next().unwrap_or(rest)
     }
 
-    /// Its name in the file.
+    /// Returns the account's name in the key file.
     fn name(&self) -> String {
         match &self.address {
             None => self.provider.to_string(),
@@ -78,7 +79,7 @@ impl fmt::Display for Account {
     }
 }
 
-/// Where keys are.
+/// The sources of API keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeySources {
     given_keys: Vec<(Provider, Secret)>,
@@ -86,22 +87,22 @@ pub struct KeySources {
 }
 
 impl KeySources {
-    /// None anywhere.
+    /// Creates a value without any sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the key of a provider. It goes before one in the file.
+    /// Adds the key of a provider. It takes precedence over one in the file.
     #[must_use]
     pub fn with_key(mut self, provider: Provider, key: Secret) -> Self {
         self.given_keys.push((provider, key));
         self
     }
 
-    /// Looks into a file, too. Clients are told then that one can log in: by running the program of the agent in a
-    /// terminal with `login PROVIDER`, and for a model at an address with `login PROVIDER --at URL`. Whoever makes that
-    /// program answers these with [`KeyFile::keep`].
+    /// Adds a key file. The agent then offers clients auth methods that run the agent's program in a terminal with
+    /// `login PROVIDER`, or with `login PROVIDER --at URL` for a model at a URL. The program must implement these
+    /// commands with [`KeyFile::keep`].
     #[must_use]
     pub fn file(mut self, file: KeyFile) -> Self {
         self.file = Some(file);
@@ -120,7 +121,7 @@ impl KeySources {
         self.file.as_ref()
     }
 
-    /// Those that were given.
+    /// Returns the keys that were given, without those in the file.
     pub(crate) fn given_keys(&self) -> KeySet {
         let mut all = BTreeMap::new();
         for (provider, key) in &self.given_keys {
@@ -130,7 +131,7 @@ impl KeySources {
         KeySet(all)
     }
 
-    /// All that there are now.
+    /// Returns all keys that exist now.
     pub(crate) fn find(&self) -> Result<KeySet, KeyFileError> {
         let mut found = self.given_keys();
         if let Some(file) = &self.file {
@@ -142,7 +143,7 @@ impl KeySources {
     }
 }
 
-/// Keys that were found.
+/// The keys that were found, by the account's name.
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
@@ -151,36 +152,36 @@ impl KeySet {
     }
 }
 
-/// A file with keys, which its user alone can read: JSON, an object of names and keys. Where others can read it, it is
-/// refused, and not quietly closed to them: the keys in it may be known by then.
+/// A file with API keys that only its user can read: a JSON object of account names and keys. A file that others can
+/// read is rejected. Its permissions are not silently repaired, because the keys may have been read already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile {
     path: PathBuf,
 }
 
 impl KeyFile {
-    /// The file at this path. It need not be there yet, nor the directory that it is in.
+    /// Creates a value for the file at this path. Neither the file nor its directory need exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where it is.
+    /// Returns the file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps a key, in the place of another for the same account.
+    /// Stores the key of an account, and replaces an earlier one.
     ///
     /// # Errors
-    /// The file is there and cannot be used, or it cannot be written. It is as it was then.
+    /// The file exists and cannot be used, or it cannot be written. It is unchanged then.
     pub fn keep(&self, account: &Account, key: &Secret) -> Result<(), KeyFileError> {
         self.update(|keys| {
             keys.insert(account.name(), key.reveal().to_owned());
         })
     }
 
-    /// Forgets the key of an account, or of all. Gives how many there were.
+    /// Removes the key of an account, or all keys. Returns how many were removed.
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
@@ -226,14 +227,14 @@ impl KeyFile {
         if text.len() as u64 > MAX_FILE {
             return Err(self.error(format!("file larger than {MAX_FILE} bytes")));
         }
-        // What the parser says may repeat a key.
+        // The parser's message may contain a key, so keep only the line.
         serde_json::from_str(&text).map_err(|e| KeyFileError::Unreadable {
             path: path(),
             line: e.line(),
         })
     }
 
-    /// Writes it anew, all of it or nothing. Who else changes it waits.
+    /// Replaces the file atomically. A lock makes other processes wait that want to change it.
     fn update(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, String>),
@@ -255,7 +256,7 @@ impl KeyFile {
         let written = (|| {
             let mut text = serde_json::to_vec_pretty(&keys)?;
             text.push(b'\n');
-            // What a process of this id left behind when it was killed.
+            // A killed process with the same id may have left this file behind.
             let _ = std::fs::remove_file(&new);
             let mut file = private_file::new(&new)?;
             file.write_all(&text)?;
@@ -269,11 +270,11 @@ impl KeyFile {
     }
 }
 
-/// Why a file with keys cannot be used.
+/// Why a key file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// Others can read it.
+    /// Other users can read it.
     #[error(
         "insecure permissions on key file {path}: other users can read it; run `chmod 600 {path}`, and replace the keys if someone may have read them"
     )]
@@ -281,18 +282,18 @@ pub enum KeyFileError {
         /// The file.
         path: String,
     },
-    /// It is another user's, or no file.
+    /// It belongs to another user, or is not a regular file.
     #[error("key file {path} is not a private file of yours; remove it and log in again")]
     NotOurs {
         /// The file, or its directory.
         path: String,
     },
-    /// It is no JSON object of texts.
+    /// It is not a JSON object of strings.
     #[error("malformed key file {path}, line {line}; remove it and log in again")]
     Unreadable {
         /// The file.
         path: String,
-        /// Where, counted from 1.
+        /// The line of the error, counted from 1.
         line: usize,
     },
     /// It cannot be read or written.
@@ -300,7 +301,7 @@ pub enum KeyFileError {
     Failed {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -351,7 +352,7 @@ mod tests {
         let refused = KeyFileError::ReadableByOthers { path };
         assert!(refused.to_string().contains("chmod 600"), "{refused}");
         assert_eq!(file.read(), Err(refused.clone()));
-        // Nor is anything added to it.
+        // No key is added to it either.
         let kept = file.keep(&Provider::Gemini.into(), &Secret::new("x"));
         assert_eq!(kept, Err(refused));
         std::fs::remove_file(file.path()).unwrap();

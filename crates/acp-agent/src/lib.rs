@@ -1,25 +1,24 @@
 //! A coding agent that speaks the [Agent Client Protocol](https://agentclientprotocol.com).
 //!
-//! [`CodingAgent`] is an [`acp::Agent`]: give it to [`acp::agent::serve_stdio`]. It asks a
-//! [`Model`] what to do, carries out the tools the model calls, and reports each step to the client
-//! as the protocol says: what is said and thought, tool calls from `pending` to their end, diffs,
-//! terminals, the plan.
+//! [`CodingAgent`] is an [`acp::Agent`]: pass it to [`acp::agent::serve_stdio`]. It asks a [`Model`] what to do, runs
+//! the tools that the model calls, and reports each step to the client as the protocol requires: messages, thoughts,
+//! tool calls from `pending` to their end, diffs, terminals and the plan.
 //!
-//! Files are read and written, and commands run, through the client where it offers that, and by the
-//! agent itself, confined to the session's directories, where it does not. What changes anything is
-//! permitted by the person first, as the session's [`Mode`] and the rules in [`RuleFiles`] say.
+//! The agent reads and writes files and runs commands through the client if the client supports that. Otherwise it
+//! does so itself, confined to the session's directories. Every change must be allowed first, by the session's
+//! [`Mode`], by the rules in [`RuleFiles`], or by the user.
 //!
-//! It connects to the MCP servers that the client names and to those of the user's own
-//! ([`CodingAgent::mcp_servers`]): their tools are offered to the model, their prompts are commands.
+//! The agent connects to the MCP servers that the client names and to the user's own ([`CodingAgent::mcp_servers`]).
+//! It offers their tools to the model, and their prompts to the user as commands.
 //!
-//! A model is told who and where it is, and what the project's `AGENTS.md` says; when its window fills, the
-//! conversation is summarised.
+//! The system prompt describes the agent and the session, and includes the project's `AGENTS.md`. When the model's
+//! context window fills up, the agent compacts the conversation.
 //!
-//! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
-//! [`store`].
+//! With [`CodingAgent::keep_sessions`], sessions survive the process, even if it is killed: see [`store`].
 //!
-//! A [`ProviderModel`] is a language model: Anthropic's, OpenAI's, Gemini's, or one at any address that speaks as
-//! one of them. [`OfflineModel`] is no AI and carries out typed commands; [`ScriptedModel`] plays a file, for tests.
+//! A [`ProviderModel`] is a language model: Anthropic's, OpenAI's, Gemini's, or one at any URL that speaks the wire
+//! format of one of them. [`OfflineModel`] is not an AI: it runs the slash commands that the user enters.
+//! [`ScriptedModel`] plays a script file, for tests.
 
 mod announce;
 mod causes;
@@ -90,17 +89,17 @@ use sessions::AgentSessions;
 use store::SessionStore;
 use workspace::Workspace;
 
-/// How often a model is asked in one turn, if nothing else is set.
+/// The default limit on the rounds of one turn.
 const MAX_REQUESTS: usize = 200;
 
-/// The agent.
+/// A coding agent that calls a language model.
 pub struct CodingAgent {
-    /// Made when a model is asked first: a client that only wants to know who is there need not wait for them.
+    /// Made on the first round: a client that only reads the agent's capabilities need not wait for them.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     rules: RuleFiles,
     sessions: AgentSessions,
-    /// The user's own instructions, if there may be any.
+    /// The file with the user's own instructions, if one is set. It need not exist.
     user_instructions: Option<PathBuf>,
 }
 
@@ -111,7 +110,7 @@ impl std::fmt::Debug for CodingAgent {
 }
 
 impl CodingAgent {
-    /// An agent with the model that is configured.
+    /// Creates an agent with the model from `model`.
     ///
     /// # Errors
     /// The model cannot be used as it is configured.
@@ -119,7 +118,7 @@ impl CodingAgent {
         ModelRegistry::of(model).map(Self::with_model_registry)
     }
 
-    /// An agent with a model of one's own.
+    /// Creates an agent with a custom model.
     pub fn with_model(model: impl Model + 'static) -> Self {
         Self::with_model_registry(ModelRegistry::only(Arc::new(model)))
     }
@@ -134,68 +133,68 @@ impl CodingAgent {
         }
     }
 
-    /// How often the model may be asked in one turn; 200 if it is not set. A turn that goes on for
-    /// longer ends with [`StopReason::MaxTurnRequests`].
+    /// Sets how many rounds one turn may have; the default is 200. A turn that needs more ends with
+    /// [`StopReason::MaxTurnRequests`].
     #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
         self
     }
 
-    /// The mode that sessions begin in; [`Mode::Ask`] if it is not set.
+    /// Sets the mode in which sessions start; the default is [`Mode::Ask`].
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.sessions.set_mode(mode);
         self
     }
 
-    /// Where the user's rules are: they say beside the [`Mode`] what may be done without a question. Without
-    /// this there are only those of the project, which can forbid but not allow.
+    /// Sets the files with the user's rules. Together with the [`Mode`], they decide which actions run without a
+    /// permission request. By default only the project's rules apply, which can deny but not allow.
     #[must_use]
     pub fn rules(mut self, rules: RuleFiles) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Runs commands in a [`Sandbox`] for each session: they write only under the session's directories, in
-    /// a temporary directory of their own, and where `rules` say. They are the agent's own processes then,
-    /// also where the client offers terminals: nobody knows what those may do.
+    /// Runs commands in a [`Sandbox`] for each session. They can write only under the session's directories, in a
+    /// temporary directory of their own, and where `rules` allow it. The agent then runs all commands itself, even if
+    /// the client supports terminals, because the sandbox cannot confine those.
     ///
     /// # Errors
-    /// Sandboxes are not possible here, or not with these rules.
+    /// Sandboxes are not available on this system, or not with these rules.
     pub fn sandboxed(mut self, rules: SandboxRules) -> Result<Self, SandboxError> {
-        // Tried out now, so that it is known before there is any session.
+        // Try it now, so that the error is known before the first session.
         Sandbox::with(rules.clone())?;
         self.sessions.set_sandbox(rules);
         Ok(self)
     }
 
-    /// MCP servers of the user's own, for every session, beside those that the client names for it. Of two with
-    /// the same name the client's counts.
+    /// Adds the user's own MCP servers to every session, besides those that the client names. If two have the same
+    /// name, the client's is used.
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
         self.sessions.serve_with(servers);
         self
     }
 
-    /// How long MCP servers are waited for.
+    /// Sets how long to wait for MCP servers.
     #[must_use]
     pub fn mcp_limits(mut self, limits: McpLimits) -> Self {
         self.sessions.wait_for_servers(limits);
         self
     }
 
-    /// Where the user's own instructions are: a file like a project's `AGENTS.md`, which models are told in each
-    /// session, ahead of the project's. It need not be there. Without this there are none.
+    /// Sets the file with the user's own instructions. It is like a project's `AGENTS.md`, and the system prompt of
+    /// each session includes it ahead of the project's. The file need not exist. By default there is none.
     #[must_use]
     pub fn user_instructions(mut self, file: impl Into<PathBuf>) -> Self {
         self.user_instructions = Some(file.into());
         self
     }
 
-    /// Keeps its sessions there: what a client is shown was kept before, and an old session can be listed,
-    /// opened and deleted. Without this an agent forgets a session when it is closed, and does not offer
-    /// old ones.
+    /// Stores sessions in `store`. Each update is stored before the client sees it, and clients can list, open and
+    /// delete old sessions. By default the agent forgets a session when it is closed, and does not support these
+    /// methods.
     #[must_use]
     pub fn keep_sessions(mut self, store: impl SessionStore) -> Self {
         self.sessions.set_store(Arc::new(store));
@@ -269,8 +268,9 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    /// They replace who the agent says it is and how it works, and no more: what it tells of the session and what the
-    /// project's and the person's files say is told all the same, and permissions stay.
+    /// Returns that clients may override the system prompt. An override replaces only the part of the system prompt
+    /// that says who the agent is and how it works. The description of the session and the project's and the user's
+    /// instruction files stay, and so do the permissions.
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         let overriding = SessionSystemPromptOverrideCapabilities::new();
         let modes = SessionSystemPromptModeCapabilities::new().overriding(overriding);
@@ -298,7 +298,7 @@ impl acp::Agent for CodingAgent {
         if let Err(error) = announce::announce(&session, state, understands).await {
             tracing::debug!(%error, "cannot announce the commands");
         }
-        // The servers' prompts follow when they are there, and so do models of which nobody knows yet.
+        // The servers' prompts follow once the servers are connected, and so do models that are not known yet.
         announce::announce_changes(session.clone(), state);
         self.sessions.announce_models(session, state);
     }
@@ -310,7 +310,7 @@ impl acp::Agent for CodingAgent {
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
     ) -> acp::Result<Vec<SessionConfigOption>> {
-        // It is one of those that were offered.
+        // The library has checked that the session offers this value.
         let value = value.to_string();
         match option.as_str() {
             mode::OPTION => {
@@ -336,7 +336,7 @@ impl acp::Agent for CodingAgent {
         turn: Turn,
         prompt: Prompt,
     ) -> acp::Result<StopReason> {
-        // What a turn has begun is ended before its end is reported: dropping it cannot wait.
+        // The turn must stop its commands before it reports its end, which a drop could not wait for.
         let _cancelled = turn.take_cancellation();
         let state = Arc::clone(state);
         self.sessions.registry.refresh_in_background().await;
@@ -346,7 +346,7 @@ impl acp::Agent for CodingAgent {
             .await;
         let options = state.options();
         if turn.config_options() != options {
-            // There are other keys than before, and so maybe another model, for which other things can be typed.
+            // The keys have changed, and so perhaps the model, and with it the available commands.
             turn.set_config_options(options).await?;
             announce::announce(turn.session(), &state, state.follows_instructions()).await?;
         }

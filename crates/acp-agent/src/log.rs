@@ -1,4 +1,4 @@
-//! A session's log: whatever must outlive the process goes through here.
+//! The log of a session: everything that is stored of it is written here.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::store::stored_session::{
     EntryFilter, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// How many bytes of entries are folded together at most.
+/// The limit on the entries that are folded together, in bytes.
 const FOLDED_AT_ONCE: usize = 8 * 1024 * 1024;
 
-/// What a change of the properties does.
+/// A change of the session's properties.
 type PropertiesChange = Box<dyn FnOnce(&mut SessionProperties) + Send>;
 
-/// The log of a session, or of one that is not kept.
+/// The log of a session. It does nothing for a session that is not stored.
 pub(crate) struct SessionLog(Option<OpenLog>);
 
 #[derive(Clone)]
@@ -35,13 +35,13 @@ struct OpenLog {
 struct SessionLogState {
     version: SessionRevision,
     properties: SessionProperties,
-    /// What the model was not told before the process before this one ended. It goes ahead of whatever is
-    /// kept next: opening a session alone changes nothing.
+    /// Messages that an earlier process did not store for the model. They are stored with the next entry, before it:
+    /// opening a session does not change it by itself.
     missing_messages: Vec<ModelMessage>,
 }
 
 impl SessionLog {
-    /// Of a session that is not kept.
+    /// Creates the log of a session that is not stored.
     pub(crate) fn none() -> Self {
         Self(None)
     }
@@ -63,7 +63,7 @@ impl SessionLog {
         }))
     }
 
-    /// Keeps what the client is going to be shown. So many tool calls there have been.
+    /// Stores an update before the client is shown it. `calls` is the number of tool calls so far.
     pub(crate) async fn record_update(
         &self,
         update: &Update,
@@ -81,7 +81,7 @@ impl SessionLog {
             .await
     }
 
-    /// Keeps what the model is going to be told.
+    /// Stores a message before the model is sent it.
     pub(crate) async fn record_message(&self, message: &ModelMessage) -> Result<(), StoreError> {
         let Some(logged) = &self.0 else {
             return Ok(());
@@ -91,7 +91,7 @@ impl SessionLog {
             .await
     }
 
-    /// Keeps how what the model was told is made shorter.
+    /// Stores a compaction of the model's conversation.
     pub(crate) async fn record_compaction(
         &self,
         compaction: &Compaction,
@@ -104,7 +104,7 @@ impl SessionLog {
             .await
     }
 
-    /// Keeps other properties.
+    /// Stores changed properties.
     pub(crate) async fn change(
         &self,
         change: impl FnOnce(&mut SessionProperties) + Send + 'static,
@@ -115,7 +115,7 @@ impl SessionLog {
         }
     }
 
-    /// Makes it shorter.
+    /// Folds the entries that are not folded yet into fewer ones.
     pub(crate) async fn fold(&self) -> Result<(), StoreError> {
         let Some(logged) = self.0.clone() else {
             return Ok(());
@@ -125,8 +125,8 @@ impl SessionLog {
     }
 }
 
-/// Does it to its end, also if whoever waits for it is dropped: the version that is known here and the one
-/// that is kept must not differ.
+/// Runs `work` to its end even if the caller is dropped: the revision in memory and the one in the store must not
+/// differ.
 async fn run_to_completion(
     work: impl Future<Output = Result<(), StoreError>> + Send + 'static,
 ) -> Result<(), StoreError> {

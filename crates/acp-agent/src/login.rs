@@ -1,6 +1,6 @@
-//! Logging in: the specification's page Authentication.
+//! Authentication: the agent's auth methods, as on the page "Authentication" of the specification.
 //!
-//! A key is typed in a terminal, into the agent's own program, and never passes through the client.
+//! The user enters a key in a terminal, into the agent's own program. It never passes through the client.
 
 use acp::agent::{AuthContext, Authentication, CheckAuthStatus};
 use acp::v1::{
@@ -14,12 +14,13 @@ use crate::model::provider::name::Provider;
 use crate::models::ModelSelection;
 use crate::sessions::AgentSessions;
 
-/// The method for clients that cannot run a program in a terminal: the person has done it, or has set a variable.
+/// The id of the auth method for clients that cannot run a program in a terminal: the user has logged in elsewhere,
+/// or has set an environment variable.
 const AGAIN: &str = "key";
 
 impl Authentication for AgentSessions {
-    /// One for each provider whose key was not given from outside, and for each model at an address that has none;
-    /// and one that looks for keys once more.
+    /// Returns a method for each provider whose key was not given from outside, one for each model at a URL that has
+    /// no key, and one that looks for keys again.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
         let mut accounts: Vec<Account> = own
@@ -38,9 +39,9 @@ impl Authentication for AgentSessions {
         methods
     }
 
-    /// Some clients authenticate before they open any session, by the first method that there is. Without a key that is
-    /// no error if a session can be opened without one: it carries out typed commands, and says so. Later it is the
-    /// person who asks for it, because they have logged in; then it fails if there is no key.
+    /// Looks for keys again. Some clients authenticate with the first auth method before they open any session. A
+    /// missing key is no error then if a session can be opened without one: its model runs slash commands and says
+    /// so. Once a session is open, it is the user who asks, after logging in, and a missing key is an error.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();
@@ -57,11 +58,11 @@ impl Authentication for AgentSessions {
         true
     }
 
-    /// Forgets all keys that were typed. Those in the environment are the person's own to take back.
+    /// Removes all keys that were entered. Keys in the environment are left to the user.
     async fn logout(&self) -> acp::Result<()> {
         if let Some(file) = self.registry.keys().key_file() {
             let file = file.clone();
-            // It waits for the disk.
+            // This blocks on disk I/O.
             let forgotten = tokio::task::spawn_blocking(move || file.forget(None)).await;
             let forgotten = forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
             forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
@@ -75,7 +76,7 @@ impl CheckAuthStatus for AgentSessions {
     async fn auth_state(&self) -> acp::Result<AuthStatusResponse> {
         self.registry.refresh_in_background().await;
         let keys = self.registry.keys().clone();
-        // It waits for the disk. What is wrong with the file is told where a key is needed.
+        // This blocks on disk I/O. Errors of the key file are reported where a key is needed.
         let found = tokio::task::spawn_blocking(move || match keys.find() {
             Ok(found) => found,
             Err(_) => keys.given_keys(),
@@ -94,7 +95,7 @@ impl CheckAuthStatus for AgentSessions {
             .collect();
         let state = match self.registry.check_key(&ModelSelection::default()) {
             Err(_) => AuthState::Unauthenticated,
-            // A model that needs no key, or one that carries out typed commands.
+            // The model needs no key, or it is the one that runs slash commands.
             Ok(()) if accounts.is_empty() => AuthState::NotRequired,
             Ok(()) => AuthState::Authenticated,
         };
@@ -102,7 +103,7 @@ impl CheckAuthStatus for AgentSessions {
     }
 }
 
-/// What the key of an account is called.
+/// Returns the display name of an account's auth method.
 fn auth_method_name(account: &Account) -> String {
     match account.address() {
         None => format!("Key for {}", account.provider().title()),

@@ -8,7 +8,7 @@ use acp::v1::{
     SessionConfigSelectOption,
 };
 
-/// The id of the config option that is the mode.
+/// The id of the config option for the mode.
 pub(crate) const OPTION: &str = "mode";
 
 /// What an agent does without asking.
@@ -17,10 +17,10 @@ pub enum Mode {
     /// Asks before every change and every command.
     #[default]
     Ask,
-    /// Changes nothing and runs nothing; asks to leave the mode first.
+    /// Changes nothing and runs nothing. Asks to leave the mode first.
     Architect,
-    /// Changes the session's files without asking, and runs without asking what is confined or what the rules
-    /// of the user allow. Asks for all else.
+    /// Changes the session's files without asking. Runs commands without asking if they are sandboxed or the user's
+    /// rules allow them. Asks about everything else.
     Code,
 }
 
@@ -28,7 +28,7 @@ impl Mode {
     /// All modes, in the order they are offered.
     pub const ALL: [Self; 3] = [Self::Ask, Self::Architect, Self::Code];
 
-    /// Its id.
+    /// Returns the id of the mode.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -72,12 +72,12 @@ impl FromStr for Mode {
     }
 }
 
-/// The id of no mode.
+/// The error for an unknown mode id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown mode `{0}`; expected ask, architect or code")]
 pub struct ParseModeError(String);
 
-/// The config option of a session in this mode.
+/// Creates the config option of a session in this mode.
 pub(crate) fn option(mode: Mode) -> SessionConfigOption {
     let values = Mode::ALL
         .into_iter()

@@ -1,8 +1,8 @@
-//! Which models there are to choose from, and which of them a session has.
+//! The available models, and the selection of a session.
 //!
-//! In the order in which they are offered, which is that of preference: the one that was configured, those that the
-//! user names, those that the servers at their addresses say they have, and the well-known ones of each provider for
-//! which there is a key. Where there is none at all it is the offline model.
+//! Models are offered in order of preference: the configured one, those that the user named, those that the servers at
+//! the user's URLs list, and the well-known ones of each provider that has a key. If there are none, the offline model
+//! is used.
 
 pub(crate) mod config;
 
@@ -28,49 +28,49 @@ use crate::model::thought::ThoughtLevel;
 use crate::store::stored_session::SessionProperties;
 use config::{ModelChoices, ModelConfig};
 
-/// The id of the config option that is the model.
+/// The id of the config option for the model.
 pub(crate) const MODEL: &str = "model";
 
-/// The id of the config option that is how much it thinks.
+/// The id of the config option for the thought level.
 pub(crate) const THOUGHT: &str = "thought_level";
 
-/// The thought level that leaves it to the configuration, or else to the model's provider.
+/// The value for the configured thought level, or the provider's default if none is configured.
 const USUAL: &str = "default";
 
-/// How long what a server said it has is taken for what it has.
+/// How long a list of models from a server stays current.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// The models of an agent.
 pub(crate) struct ModelRegistry {
-    /// The only one, where there is nothing to choose.
+    /// The only model, if there is no choice.
     fixed_model: Option<Arc<dyn Model>>,
     choices: ModelChoices,
     models: ModelFactory,
     offline: Arc<dyn Model>,
     available_models: RwLock<Arc<AvailableModels>>,
-    /// What the servers at addresses of their own said last that they have.
+    /// The models that the servers at the user's URLs listed last.
     listed_models: RwLock<HashMap<Account, Vec<ProviderModel>>>,
-    /// When they were asked. Held while they are.
+    /// When the servers last listed their models. Locked while they do.
     last_refresh: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// What there is to choose from, with the keys as they were found last.
+/// The available models, with the keys found last.
 #[derive(Default)]
 struct AvailableModels {
     models: Vec<AvailableModel>,
-    /// Why the file with the keys was not read.
+    /// Why the file with the keys could not be read.
     key_file_error: Option<KeyFileError>,
 }
 
 struct AvailableModel {
     id: String,
-    /// With its key, if it has one.
+    /// The model, with its key if it has one.
     model: ProviderModel,
-    /// There is no key for it any more. Sessions that have chosen it keep it, until they choose another.
+    /// Whether its key no longer exists. Sessions that have chosen the model keep it until they choose another.
     is_lost: bool,
 }
 
-/// What a session has chosen.
+/// The model and thought level that a session has chosen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelSelection {
     pub(crate) model: Option<String>,
@@ -86,14 +86,14 @@ impl ModelSelection {
     }
 }
 
-/// What a round is asked of.
+/// The model and thought level for a round.
 pub(crate) struct RoundModel {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) thought: Option<ThoughtLevel>,
 }
 
 impl ModelRegistry {
-    /// Nothing to choose.
+    /// Creates a registry with only this model.
     pub(crate) fn only(model: Arc<dyn Model>) -> Self {
         Self {
             fixed_model: Some(model),
@@ -101,7 +101,7 @@ impl ModelRegistry {
         }
     }
 
-    /// What is configured.
+    /// Creates a registry from the configuration.
     pub(crate) fn of(config: &ModelConfig) -> Result<Self, ModelError> {
         let choices = match config {
             ModelConfig::Offline => return Ok(Self::only(Arc::new(OfflineModel::new()))),
@@ -116,7 +116,7 @@ impl ModelRegistry {
             ModelConfig::Choices(choices) => (**choices).clone(),
         };
         let choice = Self::from_choices(choices);
-        // What is wrong with one of them is better known now than when it is chosen.
+        // Report an invalid model now rather than when it is chosen.
         for model in choice.configured_models() {
             choice.models.model(model.clone())?;
         }
@@ -147,13 +147,13 @@ impl ModelRegistry {
         &self.choices.keys
     }
 
-    /// Those that are at an address of their own and have no key yet.
+    /// Returns the configured models that have their own URL and no key yet.
     pub(crate) fn keyless_endpoints(&self) -> impl Iterator<Item = &ProviderModel> {
         self.configured_models()
             .filter(|model| model.base_url.is_some() && model.key.is_none())
     }
 
-    /// Looks for keys once more: they may have been typed, or taken back, in another process.
+    /// Looks for keys again: another process may have added or removed some.
     pub(crate) fn refresh(&self) {
         if self.fixed_model.is_some() {
             return;
@@ -174,7 +174,7 @@ impl ModelRegistry {
             let mut model = model.clone();
             model.key = model.key.take().or_else(|| keys.of(&model.account()));
             model.keys_unread = offer.key_file_error.as_ref().map(ToString::to_string);
-            // The one that was asked for stays: that there is no key for it is said when it is asked.
+            // The default model stays without a key. The missing key is reported when the model is used.
             if (n == 0 && asked_for) || !model.lacks_key() {
                 offer.add(model);
             }
@@ -196,7 +196,7 @@ impl ModelRegistry {
         let default = self.choices.default.as_ref();
         let elsewhere = default.filter(|model| model.base_url.is_some());
         let replaced = elsewhere.map(|model| model.provider);
-        // The person has put a server in the place of that provider, and its key may be that server's.
+        // The user replaced this provider with another server, and its key may be for that server.
         let providers = Provider::ALL.into_iter();
         for provider in providers.filter(|provider| Some(*provider) != replaced) {
             let Some(key) = keys.of(&provider.into()) else {
@@ -215,14 +215,15 @@ impl ModelRegistry {
             .unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
-    /// The same, for whoever may not wait for a disk.
+    /// Looks for keys like [`refresh`](Self::refresh), for callers that must not wait for a disk. Does nothing without
+    /// a key file.
     pub(crate) async fn refresh_in_background(self: &Arc<Self>) {
         if self.choices.keys.has_file() {
             self.refresh_blocking().await;
         }
     }
 
-    /// What [`refresh`](Self::refresh) does, in a thread that may wait.
+    /// Runs [`refresh`](Self::refresh) in a thread that may block.
     pub(crate) async fn refresh_blocking(self: &Arc<Self>) {
         let choice = Arc::clone(self);
         if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
@@ -230,8 +231,8 @@ impl ModelRegistry {
         }
     }
 
-    /// Asks the servers at addresses of their own which models they have, all at once, unless they were asked just
-    /// now. Those of one that does not say it stay as they were.
+    /// Gets the lists of models from all servers at the user's URLs at the same time, unless that was done just now. If
+    /// a server fails, its earlier list stays.
     pub(crate) async fn list(self: &Arc<Self>) {
         if self.fixed_model.is_some() {
             return;
@@ -263,7 +264,7 @@ impl ModelRegistry {
         self.refresh_blocking().await;
     }
 
-    /// Asks them, if what was chosen is not there: it may be one of theirs that nobody has heard of yet.
+    /// Gets the lists of models if the chosen model is unknown, because it may be a new one of a server.
     pub(crate) async fn list_for(self: &Arc<Self>, chosen: &ModelSelection) {
         if let Some(model) = &chosen.model
             && !self
@@ -285,7 +286,7 @@ impl ModelRegistry {
         )
     }
 
-    /// Whether any of them can look at pictures.
+    /// Returns `true` if any available model accepts images.
     pub(crate) fn takes_images(&self) -> bool {
         if let Some(only) = &self.fixed_model {
             return only.takes_images();
@@ -297,10 +298,10 @@ impl ModelRegistry {
         })
     }
 
-    /// What a session asks that has chosen this.
+    /// Returns the model and thought level for a session with this selection.
     ///
     /// # Errors
-    /// The key that was found cannot be one.
+    /// The key that was found is not valid.
     pub(crate) fn round_model(&self, chosen: &ModelSelection) -> Result<RoundModel, ModelError> {
         let offer = self.available_models();
         let model = match (&self.fixed_model, offer.find_selected(chosen)) {
@@ -314,7 +315,7 @@ impl ModelRegistry {
         Ok(RoundModel { model, thought })
     }
 
-    /// Whether a session that has chosen this understands what it is told in words.
+    /// Returns `true` if the model of this selection follows instructions written in natural language.
     pub(crate) fn follows_instructions(&self, chosen: &ModelSelection) -> bool {
         match &self.fixed_model {
             Some(only) => only.understands(),
@@ -322,14 +323,14 @@ impl ModelRegistry {
         }
     }
 
-    /// That a session that has chosen this has the key it needs. One that chose a model whose key was lost since
-    /// is opened all the same: another model can be chosen in it.
+    /// Fails if the model of this selection lacks the key it needs. If the model's key was removed after it was
+    /// offered, this succeeds, so that the session opens and the user can choose another model.
     ///
     /// # Errors
-    /// [`ModelErrorKind::Unauthorized`], and what to do.
+    /// [`ModelErrorKind::Unauthorized`], with what to do about it.
     pub(crate) fn check_key(&self, chosen: &ModelSelection) -> Result<(), ModelError> {
         let offer = self.available_models();
-        // There would be models if the keys had been read.
+        // If the keys could be read, there would be models.
         if let (None, true, Some(wrong)) = (
             &self.fixed_model,
             offer.models.is_empty(),
@@ -353,7 +354,7 @@ impl ModelRegistry {
         Err(ModelError::of(ModelErrorKind::Unauthorized, why))
     }
 
-    /// The config options of a session that has chosen this.
+    /// Returns the config options of a session with this selection.
     pub(crate) fn options(&self, chosen: &ModelSelection) -> Vec<SessionConfigOption> {
         let offer = self.available_models();
         let Some(current) = offer
@@ -397,7 +398,8 @@ impl ModelRegistry {
 }
 
 impl AvailableModels {
-    /// Adds a model, unless it is there. One that has the name of another and is elsewhere gets an id that says where.
+    /// Adds a model, unless it exists. A model with the name of another one on a different server gets an id with its
+    /// host.
     fn add(&mut self, model: ProviderModel) {
         let account = model.account();
         let same = |other: &AvailableModel| {
@@ -417,7 +419,7 @@ impl AvailableModels {
         });
     }
 
-    /// Keeps a model that was offered and is not any more, because its key is gone.
+    /// Keeps a model that was offered before but has lost its key.
     fn keep_model(&mut self, before: &AvailableModel) {
         if self.models.iter().any(|offered| offered.id == before.id) {
             return;
@@ -432,12 +434,12 @@ impl AvailableModels {
         });
     }
 
-    /// Those that can be chosen.
+    /// Returns the models that can be chosen.
     fn available(&self) -> impl Iterator<Item = &AvailableModel> {
         self.models.iter().filter(|offered| !offered.is_lost)
     }
 
-    /// A model of each server at an address of its own that can be asked.
+    /// Returns one model for each server at the user's URLs that has the key it needs.
     fn servers(&self) -> Vec<ProviderModel> {
         let mut servers: Vec<ProviderModel> = Vec::new();
         let models = self.models.iter().map(|offered| &offered.model);
@@ -450,7 +452,7 @@ impl AvailableModels {
         servers
     }
 
-    /// What was chosen, or the first if that is not there, or nothing was chosen.
+    /// Returns the chosen model, or the first available one if none was chosen or the chosen one does not exist.
     fn find_selected(&self, chosen: &ModelSelection) -> Option<&AvailableModel> {
         let wanted = chosen.model.as_deref();
         let mut models = self.models.iter();

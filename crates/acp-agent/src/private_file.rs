@@ -1,41 +1,41 @@
-//! Directories and files that their user alone can read.
+//! Directories and files that only their user can access.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why something is not its user's alone.
+/// Why a file or directory is not private.
 #[derive(Debug)]
 pub(crate) enum PrivateError {
-    /// It is another user's.
+    /// It belongs to another user.
     NotOurs { path: String },
-    /// Anything else; the text says what.
+    /// Any other error, described by the text.
     Failed(String),
 }
 
-/// A file that was opened to be read, and whose it is.
+/// The result of opening a private file for reading.
 pub(crate) enum PrivateOpen {
-    /// Its user's alone.
+    /// The file, which only its user can access.
     Private(File),
-    /// Its user's, and others can do something with it.
+    /// It belongs to the user, but others can access it.
     #[cfg_attr(not(unix), allow(dead_code))]
     ReadableByOthers,
-    /// Another's, or no file.
+    /// It belongs to another user, or is not a regular file.
     NotOurs,
 }
 
-/// Opens a file, and finds out whose it is. A symbolic link is not followed, and nothing is waited for.
+/// Opens a file and checks its owner. Does not follow a symlink and does not block.
 pub(crate) fn open(path: &Path) -> io::Result<PrivateOpen> {
     system::open(path)
 }
 
-/// Makes a new file that is its user's alone, to be written.
+/// Creates a new file for writing that only its user can access.
 pub(crate) fn new(path: &Path) -> io::Result<File> {
     system::new(path)
 }
 
-/// Makes a directory its user's alone, or finds it so, and gives its path without symbolic links. One of the
-/// user's own that others can enter is closed to them; one that is another's is refused.
+/// Creates a private directory, or makes an existing one private. Returns its path without symlinks. Fails if the
+/// directory belongs to another user.
 pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateError> {
     let failed = |e: io::Error| PrivateError::Failed(format!("{}: {e}", path.display()));
     if let Some(parent) = path.parent() {
@@ -51,10 +51,9 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateError> {
     Ok(path)
 }
 
-/// Makes a file its user's alone, or finds it so.
+/// Creates a private file, or makes an existing one private.
 ///
-/// A file that is there is not opened: closing it again would take from this process the locks that SQLite
-/// has on it.
+/// An existing file is not opened, because closing it would release the locks that SQLite holds on it in this process.
 pub(crate) fn make_private_file(path: &Path) -> Result<(), PrivateError> {
     match system::new(path).map(drop) {
         Ok(()) => Ok(()),
@@ -63,7 +62,7 @@ pub(crate) fn make_private_file(path: &Path) -> Result<(), PrivateError> {
     }
 }
 
-/// Closes a file to others, if it is there.
+/// Makes a file private, if it exists.
 pub(crate) fn restrict_existing_file(path: &Path) -> Result<(), PrivateError> {
     match path.symlink_metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -114,7 +113,7 @@ mod system {
             .open(path)
     }
 
-    /// Takes from others what they may do with it.
+    /// Removes all permissions of other users.
     pub(super) fn close(path: &Path) -> Result<(), PrivateError> {
         let failed =
             |e: &dyn std::fmt::Display| PrivateError::Failed(format!("{}: {e}", path.display()));
@@ -125,7 +124,7 @@ mod system {
             });
         }
         if metadata.is_symlink() {
-            // Put there while others could write, maybe.
+            // Another user may have put it there.
             return Err(failed(&"symbolic links are not followed"));
         }
         let mode = metadata.permissions().mode();
@@ -138,7 +137,7 @@ mod system {
     }
 }
 
-/// What a user's directories are on Windows: in their profile, which is theirs alone.
+/// On Windows the user's directories are in their profile, which is private already.
 #[cfg(not(unix))]
 mod system {
     use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! How a project is tested, found out from the files in its directory.
+//! Detection of a project's test command, based on the files in its directory.
 
 use std::collections::HashMap;
 
@@ -7,42 +7,42 @@ use serde_json::Value;
 /// What is known of a project's directory.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFiles<'a> {
-    /// The names in it; those of directories end with `/`.
+    /// The names of its entries. Those of directories end with `/`.
     pub(crate) names: Vec<&'a str>,
-    /// What was read of files in it; `None` if they cannot be read.
+    /// The texts of files in it. `None` if a file cannot be read.
     pub(crate) texts: HashMap<&'a str, Option<&'a str>>,
-    /// What is in directories in it; `None` if they cannot be listed.
+    /// The names in its subdirectories. `None` if one cannot be listed.
     pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
 }
 
-/// What follows from them.
+/// The result of the detection.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProjectHint {
-    /// The command, and why it is that one.
+    /// The test command, and why it is that one.
     Command {
         command: &'static str,
         because: &'static str,
     },
-    /// It depends on what this file says.
+    /// This file must be read first.
     Read(&'static str),
-    /// It depends on what is in this directory.
+    /// This directory must be listed first.
     List(&'static str),
-    /// Nothing says how it is tested.
+    /// No test command was found.
     Nothing,
 }
 
-/// The program that runs pytest. As a module of Python it finds the project's own packages.
+/// The command that runs pytest. Run as a Python module, it finds the project's own packages.
 const PYTEST: &str = if cfg!(windows) {
     "python -m pytest"
 } else {
     "python3 -m pytest"
 };
 
-/// What is looked for, for people.
+/// What the detection looks for, as a text for the user.
 pub(crate) const LOOKED_FOR: &str = "a `Cargo.toml`, a `package.json` with a test script, pytest's \
      settings or tests, a `go.mod`, and a `Makefile` with the target `test`";
 
-/// Finds the test command, or what has to be looked at next.
+/// Finds the test command, or what must be read next.
 pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     let has = |name: &str| clues.names.contains(&name);
     let found = |command, because| ProjectHint::Command { command, because };
@@ -79,7 +79,7 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     if has("go.mod") {
         return found("go test ./...", "it has a `go.mod`");
     }
-    // The order in which make itself looks.
+    // In the order in which make looks for them.
     for makefile in ["GNUmakefile", "makefile", "Makefile"]
         .into_iter()
         .filter(|name| has(name))
@@ -100,7 +100,7 @@ fn npm_has_tests(package: &str) -> bool {
     package
         .pointer("/scripts/test")
         .and_then(Value::as_str)
-        // `npm init` writes a script that only says that there are no tests.
+        // The script that `npm init` writes only says that there are no tests.
         .is_some_and(|script| !script.contains("no test specified"))
 }
 
@@ -109,7 +109,7 @@ fn make_has_tests(makefile: &str) -> bool {
         let Some((targets, rest)) = line.split_once(':') else {
             return false;
         };
-        // Recipes are indented; `test := x` is a variable.
+        // Recipes are indented, and `test := x` is a variable.
         !line.starts_with(['\t', ' ', '#'])
             && !rest.starts_with('=')
             && targets.split_whitespace().any(|target| target == "test")

@@ -1,4 +1,4 @@
-//! A session's past, shown once more.
+//! The replay of a session's history.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,16 +23,16 @@ use crate::store::entry::StoreEntryContent;
 use crate::store::stored_session::EntryFilter;
 use crate::text::{fenced, tail};
 
-/// How much of what a terminal showed is shown as text, in bytes: the end of it.
+/// How many bytes of a terminal's output are shown as text, counted from its end.
 const PRINTED: usize = 64 * 1024;
 
-/// What is said of a tool call that has no end.
+/// The text for a tool call without an end.
 const ENDED: &str = "The agent exited before this finished.";
 
-/// What is said of a terminal of a client's of which nothing is known.
+/// The text for a client terminal whose output is not known.
 const GONE: &str = "The terminal has been released and its output was not stored.";
 
-/// Shows the past of a session to its client.
+/// Replays the history of a session to its client.
 pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Result<()> {
     let mut replay = HistoryReplay {
         session,
@@ -50,7 +50,7 @@ pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Resu
                 Ok(StoreEntryContent::Update(update)) => replay.send_update(update).await?,
                 Ok(StoreEntryContent::Message(_) | StoreEntryContent::Compaction(_)) => {}
                 Err(error) => {
-                    // All else is of more use than nothing.
+                    // The rest of the history is still useful.
                     tracing::warn!(session = %session.id(), %error, "skipping part of the history");
                 }
             }
@@ -62,24 +62,24 @@ pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Resu
 struct HistoryReplay<'a> {
     session: &'a Session,
     is_v2: bool,
-    /// The prompt that began the turn.
+    /// The prompt that started the turn.
     prompt: Option<MessageId>,
-    /// The messages of the turn that were begun: a client of version 2 that has them still is to replace
-    /// them, and not to be told them twice.
+    /// The messages of the turn that have been started. A client of version 2 that still has them must replace them, so
+    /// that it does not show them twice.
     started_messages: HashSet<MessageId>,
-    /// What the agent's own terminals of the turn have printed: the end of it.
+    /// The output of the agent's own terminals of the turn, or its end.
     terminals: HashMap<TerminalId, Vec<u8>>,
-    /// The tool calls of the turn that have no end yet, or show terminals. Whether a terminal was the
-    /// agent's own, and what it printed, may be known at the end of the turn only.
+    /// The tool calls of the turn that have not ended or that show terminals. Whether a terminal was the agent's own,
+    /// and what it printed, may only be known at the end of the turn.
     calls: BTreeMap<ToolCallId, ReplayedCall>,
-    /// The compaction of the turn that has no end yet.
+    /// The compaction of the turn that has not ended.
     compaction: Option<CompactionId>,
 }
 
 #[derive(Default)]
 struct ReplayedCall {
     content: Vec<ToolCallOutput>,
-    /// What of that the client was told.
+    /// The part of the content that the client has.
     shown_content: Vec<ToolCallOutput>,
     status: ToolCallStatus,
     raw_output: Option<Value>,
@@ -136,15 +136,15 @@ impl HistoryReplay<'_> {
             Update::TerminalUpdate(update) => self.send_terminal(*update).await,
             Update::TerminalOutputChunk(chunk) => self.send_output(chunk).await,
             update => match self.session.update(update).await {
-                // What version 1 has no words for. This agent says it in no other.
+                // An update that version 1 cannot express. This agent shows it in no other way.
                 Err(acp::Error::Unsupported { .. }) => Ok(()),
                 told => told,
             },
         }
     }
 
-    /// A piece of a message; the first one for version 2 as the message itself, which replaces what a client
-    /// has of it.
+    /// Returns the update for a chunk of a message. In version 2 the first chunk becomes the message itself, which
+    /// replaces what the client still has of it.
     fn chunk_or_message(
         &mut self,
         chunk: MessageChunk,
@@ -159,7 +159,7 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// One plan of several is the steps of all for a client that knows one only.
+    /// Sends a plan. For a client that supports only one plan, the steps of all plans are sent.
     async fn send_plan(&mut self, update: PlanUpdate) -> acp::Result<()> {
         match Update::PlanUpdate(update).into_v1() {
             Some(V1::PlanUpdate(PlanUpdateV1 {
@@ -186,11 +186,11 @@ impl HistoryReplay<'_> {
         let id = call.tool_call_id.clone();
         let mut update = ToolCallPatch::new(&id);
         if self.is_v2 {
-            // What it has in the place of a tool call is an update.
+            // In version 2 a call starts with an update, which can have the content.
             call.content =
                 (!state.shown_content.is_empty()).then(|| Some(state.shown_content.clone()));
         } else if !state.shown_content.is_empty() {
-            // Some clients show what a call has produced only if an update says it; none wants it twice.
+            // Some clients show the content of a call only if an update has it. None needs it in both.
             update.status = Some(Some(status));
             update.content = Some(Some(state.shown_content.clone()));
         }
@@ -207,7 +207,7 @@ impl HistoryReplay<'_> {
     async fn update_call(&mut self, mut update: ToolCallPatch) -> acp::Result<()> {
         let id = update.tool_call_id.clone();
         let known = self.calls.contains_key(&id);
-        // One that is not among them has ended, and shows no terminals.
+        // An unknown call has ended and shows no terminals.
         let mut call = self.calls.remove(&id).unwrap_or_else(|| ReplayedCall {
             has_ended: true,
             ..ReplayedCall::default()
@@ -238,7 +238,7 @@ impl HistoryReplay<'_> {
         self.session.update(update).await
     }
 
-    /// A status in the words of the version that is spoken.
+    /// Converts a status for the protocol version of the connection.
     fn status_in_dialect(&self, status: &ToolCallStatus) -> ToolCallStatus {
         match status {
             ToolCallStatus::Cancelled if !self.is_v2 => ToolCallStatus::Failed,
@@ -246,7 +246,8 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// What a tool call shows, as far as that is known by now or, at the end of its turn, at all.
+    /// Returns the content of a tool call, as far as it is known. If `all` is set, the turn has ended and no more will
+    /// be known.
     fn call_content(&self, call: &ReplayedCall, all: bool) -> Vec<ToolCallOutput> {
         let mut shown = Vec::with_capacity(call.content.len());
         for content in &call.content {
@@ -288,7 +289,7 @@ impl HistoryReplay<'_> {
                 .decode(data.unwrap_or_default())
                 .unwrap_or_default();
         } else if new {
-            // What a client has of it still is told once more.
+            // Reset the output that a client may still have.
             update.output = Some(Some(TerminalOutput::new("")));
         }
         if self.is_v2 {
@@ -313,7 +314,7 @@ impl HistoryReplay<'_> {
         Ok(())
     }
 
-    /// At the end of a turn nothing runs any more, and it is known what the terminals were.
+    /// Ends the turn: its calls are no longer running, and all of its terminals are known now.
     async fn end_turn(&mut self) -> acp::Result<()> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.call_content(&call, true);

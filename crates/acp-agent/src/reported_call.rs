@@ -1,5 +1,5 @@
-//! A tool call as its client has it. What is reported of it is what changed, and always its status: some clients take
-//! a call whose update has none for done, and show twice what they are sent twice.
+//! A tool call as its client has it. An update reports only what changed, and always the status: some clients take a
+//! call as completed if an update has none, and show twice what they get twice.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +9,10 @@ use acp::v1::{
     ToolCallUpdate,
 };
 
-/// The status of version 2 for a call that was cancelled. Version 1 has none.
+/// The status of a cancelled call in version 2. Version 1 has none.
 const CANCELLED: &str = "cancelled";
 
-/// A tool call that was reported.
+/// A tool call that was reported to the client.
 pub(crate) struct ReportedCall {
     handle: ToolCallHandle,
     is_v2: bool,
@@ -20,10 +20,10 @@ pub(crate) struct ReportedCall {
 }
 
 struct ReportedCallState {
-    /// What the client has been told.
+    /// The fields that the client has.
     reported: ToolCallUpdate,
     status: ToolCallStatus,
-    /// What it is told with the next update.
+    /// The changes to send with the next update.
     deferred_update: ToolCallUpdate,
 }
 
@@ -57,13 +57,13 @@ impl ReportedCall {
         self.handle.id()
     }
 
-    /// An update of this call, to be filled in.
+    /// Creates an empty update of this call.
     pub(crate) fn new_update(&self) -> ToolCallUpdate {
         self.handle.new_update()
     }
 
-    /// Reports a change, with what was waiting. What the client has already is left out, and if it has all of it,
-    /// nothing is reported.
+    /// Reports a change, together with deferred ones. Fields that the client already has are left out. If nothing is
+    /// left, nothing is sent.
     pub(crate) async fn update(&self, change: ToolCallUpdate) -> acp::Result<()> {
         let update = {
             let mut state = self.lock_state();
@@ -86,34 +86,34 @@ impl ReportedCall {
         self.handle.update(update).await
     }
 
-    /// Reports a change together with the next one.
+    /// Defers a change until the next update is sent.
     pub(crate) fn defer_update(&self, change: ToolCallUpdate) {
         merge(&mut self.lock_state().deferred_update, change);
     }
 
-    /// Reports what is waiting, if anything is.
+    /// Sends the deferred changes, if there are any.
     pub(crate) async fn flush(&self) -> acp::Result<()> {
         self.update(self.new_update()).await
     }
 
-    /// It is under way.
+    /// Reports that the call is running.
     pub(crate) async fn start(&self) -> acp::Result<()> {
         let update = self.new_update().status(ToolCallStatus::InProgress);
         self.update(update).await
     }
 
-    /// What it has produced, all of it.
+    /// Reports the content of the call. It replaces earlier content.
     pub(crate) async fn content(&self, content: Vec<ToolCallContent>) -> acp::Result<()> {
         self.update(self.new_update().content(content)).await
     }
 
-    /// It failed, and why; that replaces its content.
+    /// Reports that the call failed, with the reason in place of its content.
     pub(crate) async fn fail(&self, why: impl Into<String>) -> acp::Result<()> {
         let update = self.new_update().status(ToolCallStatus::Failed);
         self.update(update.content(vec![text(why)])).await
     }
 
-    /// It was not finished when the turn was cancelled. What it has shown stays.
+    /// Reports that the call was cancelled with its turn. Its content stays.
     pub(crate) async fn cancel(&self) -> acp::Result<()> {
         let mut update = self.new_update();
         if self.is_v2 {
@@ -131,12 +131,12 @@ impl ReportedCall {
     }
 }
 
-/// Text as content.
+/// Creates content from a text.
 pub(crate) fn text(text: impl Into<String>) -> ToolCallContent {
     ContentBlock::text(text).into()
 }
 
-/// Lays a change over another one.
+/// Merges a change into an earlier one.
 fn merge(into: &mut ToolCallUpdate, change: ToolCallUpdate) {
     fn overwrite<T>(into: &mut Option<T>, change: Option<T>) {
         if change.is_some() {
@@ -152,7 +152,7 @@ fn merge(into: &mut ToolCallUpdate, change: ToolCallUpdate) {
     overwrite(&mut into.raw_output, change.raw_output);
 }
 
-/// Leaves out of an update what the client has already.
+/// Removes the fields from an update that the client already has.
 fn omit_unchanged_fields(update: &mut ToolCallUpdate, told: &ToolCallUpdate) {
     fn omit_unchanged<T: PartialEq>(update: &mut Option<T>, told: &Option<T>) {
         if update == told {

@@ -1,6 +1,6 @@
-//! What an agent has of a session that is open.
+//! The state of an open session.
 //!
-//! What of it must outlive the process goes through its [`SessionLog`] first.
+//! Changes that must outlive the process are written to the [`SessionLog`] first.
 
 pub(crate) mod steering;
 mod tool_session;
@@ -27,11 +27,11 @@ use crate::workspace::access::WorkspaceAccess;
 
 use steering::Steering;
 
-/// A session that is open, as the `acp` crate keeps it for the agent.
+/// An open session, as the `acp` crate holds it for the agent.
 #[derive(Clone)]
 pub struct OpenSession {
     pub(crate) state: Arc<SessionState>,
-    /// Counts those that are open.
+    /// Counts the open sessions: each holds a clone.
     pub(crate) _count: Arc<()>,
 }
 
@@ -41,9 +41,9 @@ impl std::fmt::Debug for OpenSession {
     }
 }
 
-/// A session.
+/// The state of a session.
 pub(crate) struct SessionState {
-    /// Its directories as this process sees them; if it does not, why.
+    /// Access to its directories from this process, or why this process cannot access them.
     access: Result<WorkspaceAccess, String>,
     log: SessionLog,
     /// Its directories, the working directory first.
@@ -54,11 +54,11 @@ pub(crate) struct SessionState {
     pub(crate) is_sandboxed: bool,
     mutable: Mutex<MutableSessionState>,
     pub(crate) servers: SessionMcpServers,
-    /// Held by the turn that runs.
+    /// The conversation with the model. Locked by the running turn.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
-    /// What can be typed with a slash.
+    /// Its slash commands.
     pub(crate) commands: tokio::sync::Mutex<SlashCommands>,
-    /// Messages for the turn that runs.
+    /// Messages for the running turn.
     pub(crate) steering: Steering,
     /// The client's own instructions for the model.
     pub(crate) client_prompt: Option<ClientPrompt>,
@@ -68,18 +68,18 @@ pub(crate) struct SessionState {
 struct MutableSessionState {
     mode: Mode,
     selection: ModelSelection,
-    /// What the person answered with "always".
+    /// The user's "always" answers.
     always_answers: HashMap<AlwaysSubject, bool>,
-    /// How many tool calls there have been.
+    /// The number of tool calls so far.
     calls: u64,
-    /// What it is about, for people.
+    /// The title, for the user.
     title: Option<String>,
-    /// What it has cost so far, in billionths of a US dollar.
+    /// The cost so far, in billionths of a US dollar.
     cost: u64,
 }
 
 impl SessionState {
-    /// The state of a session that begins, or goes on.
+    /// Creates the state of a new or reopened session.
     pub(crate) fn new(
         own: Result<WorkspaceAccess, String>,
         sandboxed: bool,
@@ -89,11 +89,11 @@ impl SessionState {
         properties: &SessionProperties,
         conversation: Vec<ModelMessage>,
     ) -> Self {
-        // What was answered elsewhere was about other files, and commands that do something else.
+        // An answer given for other directories was about other files and other commands.
         let here = properties.always.iter();
         let here = here.filter(|answer| answer.roots == roots);
         let changing = MutableSessionState {
-            // A mode that a later version had is none that allows more than is known here.
+            // A mode that only a later version knows becomes the default, so it allows no more than the user chose.
             mode: properties.mode.parse().unwrap_or_default(),
             selection: ModelSelection::of(properties),
             always_answers: here
@@ -138,7 +138,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// What was chosen in it.
+    /// Returns the model and thought level chosen in the session.
     pub(crate) fn model_selection(&self) -> ModelSelection {
         self.lock_mutable().selection.clone()
     }
@@ -161,26 +161,26 @@ impl SessionState {
         Ok(())
     }
 
-    /// What its next round is asked of.
+    /// Returns the model for the next round.
     pub(crate) fn round_model(&self) -> acp::Result<RoundModel> {
         self.registry
             .round_model(&self.model_selection())
             .map_err(failure)
     }
 
-    /// Whether its model understands what it is told in words.
+    /// Returns `true` if the session's model follows instructions written in natural language.
     pub(crate) fn follows_instructions(&self) -> bool {
         self.registry.follows_instructions(&self.model_selection())
     }
 
-    /// Its config options, in the order of their importance: Session config options, "Option Ordering".
+    /// Returns its config options, most important first: Session config options, "Option Ordering".
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let mut options = vec![mode::option(self.mode())];
         options.extend(self.registry.options(&self.model_selection()));
         options
     }
 
-    /// What was answered with "always" before, in the session's directories.
+    /// Returns the remembered answer for `subject` in the session's directories.
     pub(crate) fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool> {
         self.lock_mutable().always_answers.get(subject).copied()
     }
@@ -200,19 +200,19 @@ impl SessionState {
         Ok(())
     }
 
-    /// An id for a tool call that no other of the session has.
+    /// Returns a tool call id that is unique in the session.
     pub(crate) fn next_call_id(&self) -> String {
         let mut changing = self.lock_mutable();
         changing.calls += 1;
         format!("call_{}", changing.calls)
     }
 
-    /// What it has cost so far, in billionths of a US dollar.
+    /// Returns the cost so far, in billionths of a US dollar.
     pub(crate) fn cost(&self) -> u64 {
         self.lock_mutable().cost
     }
 
-    /// Adds to what it has cost, and keeps it.
+    /// Adds to the cost and stores it.
     pub(crate) async fn add_cost(&self, cost: u64) -> Result<(), StoreError> {
         let spent = self.cost().saturating_add(cost);
         self.log
@@ -222,25 +222,25 @@ impl SessionState {
         Ok(())
     }
 
-    /// Keeps what the client is going to be shown.
+    /// Stores an update before the client gets it.
     pub(crate) async fn record(&self, update: &Update) -> Result<(), StoreError> {
         let calls = self.lock_mutable().calls;
         self.log.record_update(update, calls).await
     }
 
-    /// Adds to the conversation, and keeps it.
+    /// Adds a message to the conversation and stores it.
     pub(crate) async fn add_message(
         &self,
         conversation: &mut Conversation,
         message: ModelMessage,
     ) -> Result<(), StoreError> {
         let kept = self.log.record_message(&message).await;
-        // Also if it cannot be kept: a call must have its result.
+        // Added even if it cannot be stored, because each call must have its result.
         conversation.push(message);
         kept
     }
 
-    /// Makes the conversation shorter, and keeps that. If it cannot be kept, all stays as it was.
+    /// Compacts the conversation and stores the compaction. If it cannot be stored, the conversation does not change.
     pub(crate) async fn compact(
         &self,
         conversation: &mut Conversation,
@@ -251,8 +251,8 @@ impl SessionState {
         Ok(())
     }
 
-    /// Gives the session a title that has none yet, by what the person typed (`title.rs`). Gives it, for the client
-    /// to be told.
+    /// Names a session that has no title yet, based on the prompt's text (`title.rs`). Returns the title, for the
+    /// client.
     pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
         if self.lock_mutable().title.is_some() {
             return Ok(None);
@@ -268,7 +268,7 @@ impl SessionState {
         Ok(Some(title))
     }
 
-    /// Gives the session the title that a person chose.
+    /// Gives the session the title that the user chose.
     pub(crate) async fn rename(&self, title: &str) -> Result<(), StoreError> {
         let kept = title.to_owned();
         self.log
@@ -278,17 +278,17 @@ impl SessionState {
         Ok(())
     }
 
-    /// Lists the session again.
+    /// Makes the session appear in lists again.
     pub(crate) async fn unarchive(&self) -> Result<(), StoreError> {
         self.log
             .change(|properties| properties.archived = false)
             .await
     }
 
-    /// A turn has ended: what is kept of it becomes shorter.
+    /// Folds the stored history after a turn has ended.
     pub(crate) async fn turn_ended(&self, id: &SessionId) {
         if let Err(error) = self.log.fold().await {
-            // It stays as it is, and nothing is lost.
+            // The history stays unfolded; nothing is lost.
             tracing::warn!(session = %id, %error, "cannot compact the stored session");
         }
     }

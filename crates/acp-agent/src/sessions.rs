@@ -1,4 +1,4 @@
-//! The sessions of an agent: those that are open, and those that are kept.
+//! The agent's sessions, open and stored.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{ClientPrompt, SessionFilter, SessionProperties, StoredSession};
 use crate::workspace::access::WorkspaceAccess;
 
-/// How many sessions are in a page of the list.
+/// The number of sessions on a page of the list.
 const PAGE: usize = 100;
 
-/// The sessions.
+/// The agent's sessions.
 pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
-    /// The mode that a session begins in.
+    /// The initial mode of a session.
     mode: Mode,
-    /// Held by each session that is open.
+    /// Cloned by each open session, to count them.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
-    /// How commands are confined, if they are.
+    /// How commands are sandboxed, or `None` if they are not.
     sandbox: Option<SandboxRules>,
     /// The user's own MCP servers.
     servers: Vec<McpServer>,
@@ -82,12 +82,12 @@ impl AgentSessions {
         self.limits = limits;
     }
 
-    /// Whether any session is open.
+    /// Returns `true` if any session is open.
     pub(crate) fn any_open(&self) -> bool {
         Arc::strong_count(&self.open_count) > 1
     }
 
-    /// What there is for those that outlive the process.
+    /// Returns the sessions if the agent has a store for them, `None` otherwise.
     pub(crate) fn persistent(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)
     }
@@ -97,7 +97,7 @@ impl AgentSessions {
         store.ok_or_else(|| acp::Error::internal("this agent does not store sessions"))
     }
 
-    /// Begins a session.
+    /// Opens a new session.
     pub(crate) async fn begin(
         &self,
         session: &Session,
@@ -123,7 +123,7 @@ impl AgentSessions {
         Ok(self.opened_session(session, setup, state))
     }
 
-    /// Goes on with a session.
+    /// Opens a stored session.
     async fn reopen(
         &self,
         session: &Session,
@@ -155,7 +155,7 @@ impl AgentSessions {
             })
             .await?;
         }
-        // What is said anew replaces what was said before; otherwise that holds.
+        // A new system prompt replaces the stored one. Without a new one, the stored one stays in force.
         let said = setup.system_prompt.as_ref().map(ClientPrompt::of);
         if said.is_some() && said != properties.client_prompt {
             properties.client_prompt.clone_from(&said);
@@ -196,25 +196,25 @@ impl AgentSessions {
         SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
-    /// That a session that has chosen this can ask its model: Authentication, "Session Creation". Keys are looked for
-    /// once more.
+    /// Fails if a session with this selection cannot use its model: Authentication, "Session Creation". Looks for keys
+    /// again first.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
         self.registry.check_key(chosen).map_err(failure)
     }
 
-    /// Finds out which models the servers at the user's addresses have, and tells the client if there are others than
-    /// it knows.
+    /// Lists the models of the servers at the user's URLs, and updates the client's config options if they have
+    /// changed.
     pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
         let choice = Arc::clone(&self.registry);
-        // It must not keep alive what may be closed meanwhile.
+        // The task must not keep a session alive that is closed meanwhile.
         let state = Arc::downgrade(state);
         tokio::spawn(async move {
             choice.list().await;
             let Some(state) = state.upgrade() else {
                 return;
             };
-            // Again, where the client has chosen something in between.
+            // Repeat if the user has changed an option in between.
             while session.config_options() != state.options() {
                 if let Err(error) = session.set_config_options(state.options()).await {
                     tracing::debug!(%error, "cannot announce the models");
@@ -224,11 +224,11 @@ impl AgentSessions {
         });
     }
 
-    /// The agent's own access to a session's directories.
+    /// Opens the agent's own access to a session's directories.
     async fn open_access(&self, session: &Session) -> acp::Result<Result<WorkspaceAccess, String>> {
         let own = WorkspaceAccess::open(session.roots(), self.sandbox.clone()).await;
-        // A client that lends its files may run where this process has none of them, in a container for
-        // example. Without that, nothing could be done in such a session.
+        // A client that lends its files may run where this process cannot reach them, for example in a container.
+        // Without such a client, nothing could be done in the session.
         if let Err(why) = &own
             && !session.client().capabilities().fs.read_text_file
         {
@@ -278,13 +278,13 @@ impl ForkSession<OpenSession> for AgentSessions {
         let mut roots = session.roots().iter().cloned();
         properties.cwd = roots.next().unwrap_or_default();
         properties.additional_directories = roots.collect();
-        // It is opened for someone who wants to find it again.
+        // The user who forks a session wants to find it in the list.
         properties.archived = false;
         let id = session.id().clone();
         store.fork(from.clone(), id.clone(), properties).await?;
         let opened = self.reopen(session, setup, false).await;
         if opened.is_err() {
-            // Nobody has been told of it. If it stays, it can be deleted like any other.
+            // The client does not know this id yet. If the copy stays, it can be deleted like any other session.
             if let Err(error) = store.delete(id).await {
                 tracing::warn!(session = %from, %error, "cannot delete a forked session that failed to open");
             }
@@ -312,7 +312,7 @@ impl ListSessions for AgentSessions {
 fn session_info(kept: StoredSession) -> SessionInfo {
     let mut info = SessionInfo::new(kept.id, kept.properties.cwd)
         .additional_directories(kept.properties.additional_directories);
-    // A clock beyond what a calendar has tells nothing.
+    // A time outside the calendar's range is omitted.
     info.updated_at = Timestamp::try_from(kept.updated_at)
         .ok()
         .map(format_milliseconds);
@@ -321,7 +321,7 @@ fn session_info(kept: StoredSession) -> SessionInfo {
     info
 }
 
-/// A time as the protocol writes it.
+/// Formats a time as the protocol writes it, with milliseconds.
 fn format_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }
@@ -408,7 +408,7 @@ impl SteerTurn<OpenSession> for AgentSessions {
 impl DeleteSession for AgentSessions {
     async fn delete(&self, session: &SessionId) -> acp::Result<()> {
         match self.store()?.delete(session.clone()).await {
-            // Session delete: what is gone already has been deleted.
+            // Session delete: deleting a session that does not exist succeeds.
             Ok(()) | Err(StoreError::NotFound(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }

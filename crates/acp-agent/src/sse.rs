@@ -1,35 +1,35 @@
-//! Server-sent events, as the HTML standard has them: bytes go in as they come, events come out, and none may be
-//! larger than a limit. What is read for language models and for MCP servers is read here.
+//! A parser for server-sent events, as defined by the HTML standard. It accepts bytes as they arrive and limits the
+//! size of an event. It is used for language models and for MCP servers.
 
 /// An event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
-    /// Empty for a `message`.
+    /// The event type. Empty for `message`.
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
-/// An event has more bytes than this.
+/// The error for an event with more bytes than this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event larger than {0} bytes")]
 pub(crate) struct EventTooLarge(pub(crate) usize);
 
-/// Reads events out of pieces of a stream, wherever it is cut. It keeps no more than one event and one piece.
+/// Reads events from a stream in chunks, wherever it is split. It buffers no more than one event and one chunk.
 pub(crate) struct SseReader {
-    /// How many bytes an event may have.
+    /// The maximum number of bytes of an event.
     limit: usize,
-    /// What has come and was not read yet.
+    /// The bytes received. Those before `read_position` have been read.
     bytes: Vec<u8>,
-    /// How much of `bytes` was read.
+    /// The number of bytes read.
     read_position: usize,
-    /// How much of `bytes` was looked at and has no line end behind `read_position`.
+    /// The number of bytes scanned. There is no line end between `read_position` and here.
     scanned_position: usize,
     /// The event so far.
     event: SseEvent,
     has_data: bool,
-    /// The last line ended with CR, so that an LF which follows belongs to that end.
+    /// Whether the last line ended with CR, so that a following LF belongs to that line end.
     after_cr: bool,
-    /// No line was read yet: the first may have a byte order mark before it.
+    /// Whether no line was read yet. The first may start with a byte order mark.
     is_first_line: bool,
 }
 
@@ -47,7 +47,7 @@ impl SseReader {
         }
     }
 
-    /// Takes a piece of the stream.
+    /// Adds a chunk of the stream.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         if self.read_position > 0 {
             self.bytes.drain(..self.read_position);
@@ -57,10 +57,10 @@ impl SseReader {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// The next event that is whole, if there is one. One that the end of the stream cuts off never is.
+    /// Returns the next complete event, if there is one. An event that the end of the stream cuts off never is.
     ///
     /// # Errors
-    /// The event is too large. There is nothing more to be read then.
+    /// The event is too large. Nothing more can be read then.
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(end) = self.find_line_end() {
             let ended = self.process_line(self.read_position, end);
@@ -79,7 +79,7 @@ impl SseReader {
         Ok(None)
     }
 
-    /// Where the next line ends.
+    /// Returns the index of the next line end.
     fn find_line_end(&mut self) -> Option<usize> {
         if self.after_cr && self.read_position < self.bytes.len() {
             self.after_cr = false;
@@ -96,7 +96,7 @@ impl SseReader {
         end.map(|end| self.scanned_position + end)
     }
 
-    /// Reads a line. Gives whether an event ends with it.
+    /// Processes a line. Returns `true` if it ends an event.
     fn process_line(&mut self, begin: usize, end: usize) -> bool {
         let mut line = self.bytes.get(begin..end).unwrap_or_default();
         if std::mem::take(&mut self.is_first_line) {
@@ -119,13 +119,13 @@ impl SseReader {
                 }
                 self.event.data.push_str(&value);
             }
-            // Comments, which keep the connection open, and what is for reconnecting.
+            // Comments, which keep the connection open, and fields for reconnecting.
             _ => {}
         }
         false
     }
 
-    /// That the event, with so many bytes of a line that has no end yet, is none too large.
+    /// Fails if the event, with `unfinished` bytes of an incomplete line, is too large.
     fn check_size(&mut self, unfinished: usize) -> Result<(), EventTooLarge> {
         let size = self.event.name.len() + self.event.data.len() + unfinished;
         if size <= self.limit {
@@ -182,7 +182,7 @@ mod tests {
         for (text, count) in [
             ("data: 1\n\n", 1),
             ("data: 1\r\n\r\n", 1),
-            // It is not waited for what may follow the last CR.
+            // The event is returned without waiting for an LF after the last CR.
             ("data: 1\r\r", 1),
             ("data: 1\r\n\r", 1),
             ("data: 1\r\rdata: 2\n\r\n", 2),
@@ -219,7 +219,7 @@ mod tests {
             assert!((9..=11).contains(&pieces), "{line_end:?}: {pieces}");
             assert!(reader.bytes.is_empty() && reader.event.data.is_empty());
         }
-        // Comments are not kept, so that any number of them may come.
+        // Comments are not buffered, so their number is not limited.
         let mut reader = SseReader::new(1000);
         for _ in 0..100 {
             reader.push(format!(": {piece}\n").as_bytes());

@@ -1,18 +1,18 @@
-//! What a session is called: by what the person typed first, as one line that a list of sessions can show
-//! (Session List, "SessionInfo", `title`).
+//! The title of a session: the user's first prompt as one line, for lists of sessions (Session List, "SessionInfo",
+//! `title`).
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use crate::text::{head, one_line};
 
-/// How much of a prompt is looked at for its first line, in bytes.
+/// How many bytes of a prompt are searched for its first line.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// What people type before they have anything to say. It names nothing; what is typed next does.
+/// First prompts that say nothing about the session. The next prompt names it.
 const NOTHING_SAID: [&str; 2] = ["/help", "/compact"];
 
-/// What a session is called whose first prompt this is: the first line with words in it, without its Markdown; if
-/// nothing was typed, the name of what came along.
+/// Returns the title for a session with this first prompt: the first line that has words, without its Markdown. If
+/// there is no text, the name of an attachment.
 pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
     let mut texts = prompt.iter().filter_map(ContentBlock::as_text).peekable();
     if let Some(text) = texts.peek()
@@ -26,14 +26,14 @@ pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
         .map(|title| one_line(&title))
 }
 
-/// A title that a person chose, as one line. `None` if there is nothing to be seen of it.
+/// Cleans a title that the user chose. Returns `None` if nothing visible is left.
 pub(crate) fn of_person(title: &str) -> Option<String> {
     let title = clean_text(title);
     let title = title.trim();
     (!title.is_empty()).then(|| one_line(title))
 }
 
-/// What a line says, without its Markdown. `None` if it says nothing.
+/// Returns the text of a line without its Markdown. `None` if it has no words.
 fn title_words(line: &str) -> Option<String> {
     let line = line.trim();
     if line.starts_with("```") || line.starts_with("~~~") || is_tag(line) {
@@ -44,13 +44,13 @@ fn title_words(line: &str) -> Option<String> {
     plain.chars().any(char::is_alphanumeric).then_some(plain)
 }
 
-/// Whether a line is a tag and no more, as editors put around what they add.
+/// Returns `true` if a line is only a tag, as editors put around the content they add.
 fn is_tag(line: &str) -> bool {
     let inside = line.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
     inside.is_some_and(|inside| !inside.contains(['<', '>']))
 }
 
-/// A line without the marks in front of it: of headings, quotations and lists.
+/// Returns a line without its leading markers of headings, quotations and lists.
 fn strip_markers(mut line: &str) -> &str {
     loop {
         let mark = line.find(|c| !matches!(c, '#' | '>' | '-' | '*' | '+'));
@@ -62,7 +62,7 @@ fn strip_markers(mut line: &str) -> &str {
             (Some(end), None) if end > 0 => end,
             _ => return line,
         };
-        // What stands at the word is part of it: `-v`, `#12`, `**bold**`.
+        // A marker directly before a word is part of the word: `-v`, `#12`, `**bold**`.
         match line.get(end..).filter(|rest| rest.starts_with(' ')) {
             Some(rest) => line = rest.trim_start(),
             None => return line,
@@ -70,7 +70,7 @@ fn strip_markers(mut line: &str) -> &str {
     }
 }
 
-/// A line with the texts of its links in their places: `[@main.rs](file:///…)` is how editors write what is mentioned.
+/// Replaces each link of a line by its text. Editors write mentions as `[@main.rs](file:///…)`.
 fn strip_links(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line;
@@ -103,7 +103,7 @@ impl<'a> MarkdownLink<'a> {
     }
 }
 
-/// A text with single spaces, and without what has no width or turns others around.
+/// Returns a text with single spaces, and without characters that have no width or change the text direction.
 fn clean_text(text: &str) -> String {
     let seen = |c: char| match c {
         '\u{200b}'..='\u{200f}'
@@ -117,7 +117,7 @@ fn clean_text(text: &str) -> String {
     words.join(" ")
 }
 
-/// The name of what came with a prompt.
+/// Returns the name of an attachment.
 fn attachment_name(block: &ContentBlock) -> Option<String> {
     let name = match block {
         ContentBlock::ResourceLink(link) => link.title.as_deref().unwrap_or(&link.name),

@@ -1,5 +1,5 @@
-//! A turn: the model is asked, what it calls is carried out and reported, and it is asked again with
-//! the results, until it stops.
+//! A turn. The model is called, its tool calls are run and reported, and it is called again with the results, until it
+//! stops.
 
 pub(crate) mod active;
 mod begin;
@@ -19,7 +19,7 @@ use begin::TurnStart;
 use crate::context::conversation::Conversation;
 
 impl ActiveTurn<'_> {
-    /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
+    /// Runs the turn to its end. A cancelled turn ends as soon as everything it started has ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.state.conversation.lock().await;
         match self.begin(&mut conversation, prompt.content).await {
@@ -37,14 +37,14 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Asks the model until it stops.
+    /// Runs rounds until the model stops.
     async fn run_rounds(&self, conversation: &mut Conversation) -> acp::Result<StopReason> {
         for round in 1..=self.max_requests {
             if round == self.max_requests {
-                // What came now would not be answered.
+                // The model would not see messages that come after this.
                 self.close_steering(conversation).await?;
             }
-            // It may have been changed meanwhile.
+            // The user may have chosen another model meanwhile.
             let asked = self.state.round_model()?;
             let running = ActiveTurn {
                 round_model: &asked,

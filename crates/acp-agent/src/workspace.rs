@@ -1,5 +1,5 @@
-//! What tools work on: the files and processes of a session, through the client where it offers them,
-//! by the agent's own access where it does not.
+//! The files and processes of a session that tools work on. They are accessed through the client where it supports
+//! that, and directly by the agent otherwise.
 
 pub(crate) mod access;
 pub(crate) mod process;
@@ -19,11 +19,11 @@ use tool_failure::ToolFailure;
 use tool_session::ToolSession;
 use tree::{CancelFlag, DirectoryTree};
 
-/// How long a cancelled turn waits for what must not be given up half-way: a file that is being
-/// written, a terminal that is being released.
+/// How long a cancelled turn waits for work that must not be interrupted, such as writing a file or releasing a
+/// terminal.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// The files and processes of a session, for the length of a turn.
+/// The files and processes of a session during a turn.
 #[derive(Clone)]
 pub(crate) struct Workspace {
     pub(crate) turn: Turn,
@@ -31,12 +31,12 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// A path as it goes over the wire: absolute, relative ones from the working directory on.
+    /// Returns a path as the protocol sends it: absolute. A relative path is resolved against the working directory.
     pub(crate) fn absolute_path(&self, path: &str) -> String {
         absolute(self.turn.cwd(), path)
     }
 
-    /// A path as people read it: from the working directory on, if it is in there.
+    /// Returns a path to display: relative to the working directory if it is inside.
     pub(crate) fn display_path(&self, path: &str) -> String {
         let cwd = Path::new(self.turn.cwd());
         match Path::new(path).strip_prefix(cwd) {
@@ -46,7 +46,7 @@ impl Workspace {
         }
     }
 
-    /// The agent's own access.
+    /// Returns the agent's own access.
     pub(crate) fn access(&self) -> Result<&WorkspaceAccess, ToolFailure> {
         self.memory.access().map_err(|why| {
             ToolFailure::failed(format!(
@@ -64,7 +64,7 @@ impl Workspace {
         }
     }
 
-    /// Waits for work that may be dropped at any point.
+    /// Runs work that can be dropped at any point, until the turn is cancelled.
     pub(crate) async fn unless_cancelled<T>(
         &self,
         work: impl Future<Output = T>,
@@ -76,7 +76,7 @@ impl Workspace {
         }
     }
 
-    /// Waits for work that must not be dropped half-way; `None` if it takes too long after a cancel.
+    /// Runs work that must not be interrupted. Returns `None` if it takes longer than [`GRACE`] after a cancel.
     pub(crate) async fn finish<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let given_up = async {
             self.turn.cancelled().await;
@@ -106,7 +106,7 @@ impl Workspace {
             .map_err(acp::Error::Rpc)?)
     }
 
-    /// Reads a text file whole; `None` if there is none.
+    /// Reads a whole text file. Returns `None` if it does not exist.
     pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, ToolFailure> {
         match self.read(path, None, None).await {
             Ok(text) => Ok(Some(text)),
@@ -115,8 +115,8 @@ impl Workspace {
         }
     }
 
-    /// Writes the text file that may be changed. Once begun this is brought to its end, so that it is known whether the
-    /// file was written.
+    /// Writes the text file that the permit names. A write that has started is completed, so that it is known whether
+    /// the file was written.
     pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), ToolFailure> {
         self.check_cancelled()?;
         let Some(path) = permit.file_to_change() else {
@@ -132,7 +132,8 @@ impl Workspace {
                 .await
                 .map(|written| written.map_err(acp::Error::Rpc))
         };
-        // It was allowed, also if it is one that commands must not change: the end of one must not undo it.
+        // The write was permitted even if commands must not change the file. So the sandbox must not revert it when a
+        // command ends.
         let sandbox = self.access().ok().and_then(|own| own.sandbox.clone());
         if let Some(sandbox) = sandbox {
             let path = PathBuf::from(path);
@@ -146,13 +147,13 @@ impl Workspace {
         }
     }
 
-    /// Has a thread that may block look at the session's directories.
+    /// Runs `look` on the session's directories in a thread that may block.
     pub(crate) async fn with_tree<T: Send + 'static>(
         &self,
         look: impl FnOnce(&DirectoryTree, &CancelFlag) -> Result<T, String> + Send + 'static,
     ) -> Result<T, ToolFailure> {
         let tree = Arc::clone(&self.access()?.tree);
-        // Dropped with this future, at which the thread gives up.
+        // Dropped with this future, which cancels the work in the thread.
         let demand = CancelFlag::default();
         let seen = demand.clone_for_thread();
         let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
@@ -164,7 +165,7 @@ impl Workspace {
     }
 }
 
-/// A path from `cwd` on, if it is relative.
+/// Resolves a relative path against `cwd`.
 fn absolute(cwd: &str, path: &str) -> String {
     if path.starts_with('/') || Path::new(path).is_absolute() {
         return path.to_owned();
@@ -176,7 +177,7 @@ fn absolute(cwd: &str, path: &str) -> String {
     if Path::new(cwd).is_absolute() {
         return Path::new(cwd).join(path).to_string_lossy().into_owned();
     }
-    // The client runs on another system than the agent.
+    // The client runs on a different operating system than the agent.
     format!("{}/{path}", cwd.trim_end_matches('/'))
 }
 

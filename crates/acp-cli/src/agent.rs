@@ -13,24 +13,25 @@ use crate::models::BundledAgentConfig;
 use crate::start::connection_options;
 use crate::{config, permissions};
 
-/// The agent, before it serves anyone.
+/// The bundled agent, ready to serve a client.
 pub(crate) struct PreparedAgent {
     agent: CodingAgent,
     sessions: SessionStorage,
     options: acp::Options,
 }
 
-/// Where the agent keeps its sessions.
+/// Where the agent stores its sessions.
 enum SessionStorage {
     None,
-    /// Where that was asked for.
+    /// In the directory given with `--sessions`.
     Explicit(SqliteOpening),
-    /// Where they are kept if nothing was said.
+    /// In the default directory.
     Default(SqliteOpening),
 }
 
 impl PreparedAgent {
-    /// Makes what was asked for. The sessions are still being opened then, while whoever called this goes on.
+    /// Creates the agent that the arguments describe. The session store is still being opened in the background when
+    /// this returns.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, CommandExit> {
         let config = config::read()?;
         let models = BundledAgentConfig::of(&config)?;
@@ -76,9 +77,9 @@ impl PreparedAgent {
         })
     }
 
-    /// Serves the client on stdin and stdout, until it is gone.
+    /// Serves the client on stdin and stdout until the client closes the connection.
     pub(crate) async fn serve(self) -> CommandExit {
-        // Before anything is answered: what is offered depends on whether sessions are kept.
+        // Before the first response: the capabilities depend on whether sessions are stored.
         let agent = match self.sessions.configure(self.agent) {
             Ok(agent) => agent,
             Err(exit) => return exit,
@@ -109,7 +110,7 @@ impl SessionStorage {
         }
     }
 
-    /// Has the agent keep its sessions where that was asked for, or else where it can.
+    /// Makes the agent store its sessions in the given directory, or in the default one if that is possible.
     fn configure(self, agent: CodingAgent) -> Result<CodingAgent, CommandExit> {
         match self {
             Self::None => Ok(agent),
@@ -128,20 +129,20 @@ impl SessionStorage {
     }
 }
 
-/// An agent that forgets is better than none.
+/// Warns that sessions will not be stored. The agent still runs: an agent without stored sessions is better than none.
 fn warn_not_stored(why: &str) {
     eprintln!("acp: warning: sessions will not be stored: {why}");
 }
 
-/// Where sessions are kept if nothing else is said.
+/// Returns the default directory for sessions.
 fn sessions_directory() -> Option<PathBuf> {
     let directories = etcetera::choose_base_strategy().ok()?;
-    // Windows has no place for what is of this machine alone and no cache.
+    // Windows has no directory for local state; use the data directory there.
     let state = directories.state_dir();
     Some(state.unwrap_or_else(|| directories.data_dir()).join("acp"))
 }
 
-/// Why the bundled agent keeps no sessions, if it cannot.
+/// Returns why the bundled agent cannot store sessions, or `None` if it can.
 pub(crate) fn storage_problem() -> Option<String> {
     let Some(directory) = sessions_directory() else {
         return Some("no home directory".to_owned());
@@ -152,7 +153,7 @@ pub(crate) fn storage_problem() -> Option<String> {
     Some(format!("cannot write {}: {error}", directory.display()))
 }
 
-/// Whether the bundled agent has kept any session there.
+/// Returns `true` if the bundled agent has stored any session in the default directory.
 pub(crate) fn has_stored_sessions() -> bool {
     sessions_directory().is_some_and(|directory| directory.join("sessions.db").is_file())
 }

@@ -1,4 +1,4 @@
-//! `acp agent login` and `acp agent logout`: the providers' keys, for the bundled agent.
+//! `acp agent login` and `acp agent logout`: the bundled agent's API keys.
 
 use std::io::IsTerminal;
 
@@ -13,13 +13,13 @@ use crate::models::{BundledAgentConfig, key_file};
 use crate::screen::print;
 use crate::signals::{ExitSignal, Signals};
 
-/// Asks for a key on the terminal and keeps it.
+/// Reads a key from the terminal and stores it.
 pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
     let done = async {
         let file = require_key_file()?;
         let model = match requested_model(args)? {
             Some(model) => model,
-            // That of the model that the agent would have.
+            // The provider of the model that the agent would use.
             None => BundledAgentConfig::of(&config::read()?)?.model(model)?.ok_or_else(|| {
                 CommandExit::usage(
                     "specify a provider: anthropic, openai or gemini (for example `acp agent login anthropic`)",
@@ -31,7 +31,7 @@ pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
     done.await.err().unwrap_or(CommandExit::SUCCESS)
 }
 
-/// Forgets a key, or all of them.
+/// Removes one stored key, or all of them.
 pub(crate) fn logout(args: AccountArgs) -> CommandExit {
     let done = require_key_file().and_then(|file| {
         let account = requested_model(args)?.map(|model| model.account());
@@ -52,7 +52,7 @@ fn require_key_file() -> Result<KeyFile, CommandExit> {
     key_file().ok_or_else(|| CommandExit::usage("cannot store the key: no home directory"))
 }
 
-/// Whose key it is, if that was said: as a model there, of whatever name.
+/// Returns a model of the given provider and base URL, if a provider was given. Its name does not matter.
 fn requested_model(args: AccountArgs) -> Result<Option<ProviderModel>, CommandExit> {
     let Some(provider) = args.provider else {
         return Ok(None);
@@ -99,10 +99,10 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
     Ok(())
 }
 
-/// Reads what is typed without showing it.
+/// Reads a line from the terminal without showing it.
 async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
-    // Ctrl-C reaches the reader as a letter, and it raises the signal before it gives the terminal back. So the signal
-    // must not end the process.
+    // While input is hidden, Ctrl-C reaches the reader as a character; the reader then raises the signal before it
+    // restores the terminal. So the signal must not terminate the process.
     let listening = Signals::listen();
     let mut signals =
         listening.map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
@@ -114,7 +114,7 @@ async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
             signal = signals.next() => match signal {
                 ExitSignal::Interrupt => continue,
                 ExitSignal::Terminate => {
-                    // The reader goes on to wait for a letter, and ends with the process, in the middle of it.
+                    // The reader keeps waiting for input and dies with the process before it restores the terminal.
                     if let Some(settings) = settings {
                         settings.restore();
                     }
@@ -137,7 +137,7 @@ fn account_name(account: &Account) -> String {
     }
 }
 
-/// Says where a key of the environment goes before any other.
+/// Warns that a key in the environment takes precedence over a stored key.
 fn warn_key_variables(provider: Option<Provider>) {
     for known in Provider::ALL {
         let variable = known.key_variable();

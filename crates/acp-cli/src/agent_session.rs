@@ -1,4 +1,4 @@
-//! Talking to an agent about something that is no session: what it takes to log in, which sessions it has.
+//! Connections to an agent without a session, for `acp login` and `acp sessions`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::signals::{ExitSignal, Signals};
 use crate::start::{self, GRACE, SLOW, SLOW_START, StartFailure, StartTarget};
 use crate::terminal_user::{self, TerminalUser};
 
-/// How long an agent may take to answer once the person has left its question unanswered.
+/// How long an agent may take to respond after the user has cancelled its question.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Starts the agent, does `work` with it, and ends it: when this returns, it does not run any more.
+/// Starts the agent, runs `work` with it, and shuts it down. The agent has exited when this returns.
 pub(crate) async fn with_agent<T>(
     target: StartTarget<'_>,
     work: impl AsyncFnOnce(&AgentConnection, &TerminalScreen) -> Result<T, StartFailure>,
@@ -70,7 +70,7 @@ async fn connect_and_run<T>(
             let asked = signal == ExitSignal::Interrupt && person.is_asked();
             person.cancel_questions();
             if asked {
-                // The agent hears that its question has no answer, and may say what comes of that.
+                // The agent learns that its question was cancelled, and may respond to that.
                 tokio::select! {
                     _ = tokio::time::timeout(LAST_WORDS, &mut talking) => {}
                     _ = signals.next() => {}
@@ -85,7 +85,7 @@ async fn connect_and_run<T>(
     }
 }
 
-/// Says so if it takes long.
+/// Runs `work`, and shows a note if it takes long.
 async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen) -> T {
     tokio::pin!(work);
     if let Ok(done) = tokio::time::timeout(SLOW_START, &mut work).await {
@@ -95,9 +95,9 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
     work.await
 }
 
-/// What these commands are to an agent.
+/// The client that these commands present to an agent.
 struct VisitClient {
-    /// Where there is someone to ask.
+    /// Present if there is a user to ask.
     elicitation: Option<TerminalElicitation>,
 }
 
@@ -109,7 +109,7 @@ impl Client for VisitClient {
     }
 
     fn terminal_login(&self) -> bool {
-        // Also where there is none: a person is told then what to do where there is one.
+        // Announced even without a terminal: the user then learns which command to run in one.
         true
     }
 

@@ -1,4 +1,4 @@
-//! `acp agents`: which agents there are, and what a project's may do.
+//! `acp agents`: lists the available agents, and allows or revokes those of a project.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) fn agents(args: &AgentsArgs) -> CommandExit {
     }
 }
 
-/// The agents, for people.
+/// Renders the agents as text.
 fn render_text(list: &AgentList) -> String {
     let mut text = String::new();
     let file = UserConfig::display_path();
@@ -66,7 +66,7 @@ fn render_text(list: &AgentList) -> String {
     text
 }
 
-/// The agents, an object a line.
+/// Renders the agents as JSON, one object on each line.
 fn render_json(list: &AgentList) -> String {
     let mut text = String::new();
     for agent in &list.agents {
@@ -97,7 +97,7 @@ fn render_table(agents: &[&ListedAgent], text: &mut String) {
     for agent in agents {
         let default = if agent.is_default { "*" } else { " " };
         let (name, state) = (literal::literal_line(&agent.name), agent.state());
-        // Someone may allow it by what they read here.
+        // The user may decide to allow the agent by this text.
         let what = literal::literal_line(&agent.summary());
         let line = format!("{default} {name:names$}  {state:states$}  {what}");
         text.push_str(line.trim_end());
@@ -121,7 +121,7 @@ fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// What a project says, which has to say something.
+/// Returns the agents of the project, which must define some.
 fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = directory(cwd)?;
     ProjectAgents::of(&cwd)?.ok_or_else(|| {

@@ -11,11 +11,10 @@ use crate::args::relays::{BridgeArgs, VersionArg};
 use crate::exit::CommandExit;
 use crate::signals::Signals;
 
-/// How long an agent may take to end once it is asked to, after it was given time when its stdin was
-/// closed.
+/// How long an agent may take to exit once it is asked to, after it had time to exit when its stdin was closed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an agent that has closed its stdout may take to end, so that its exit code can be told.
+/// How long an agent that has closed its stdout may take to exit, so that its exit code can be reported.
 const ENDING: Duration = Duration::from_millis(500);
 
 pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
@@ -26,7 +25,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     let Some((program, rest)) = args.agent.split_first() else {
         return CommandExit::usage("no agent command given");
     };
-    // Whoever starts the bridge starts it in the agent's place, and has decided what the agent gets.
+    // Whoever starts the bridge starts it in the agent's place, and has decided which variables the agent gets.
     let given = match args.env.all() {
         Ok(given) => given,
         Err(exit) => return exit,
@@ -69,7 +68,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     exit
 }
 
-/// What the end of the bridge means to who has started it.
+/// Returns the exit for the way the bridge ended.
 async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     if end.first == BridgeSide::Client {
         return match &end.error {
@@ -89,7 +88,7 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
     CommandExit::agent_failed(message)
 }
 
-/// Shows a line of the agent's that is not for the client. Nobody may be there to see it.
+/// Writes a line of the agent's noise or stderr to stderr, which may be closed.
 fn write_to_stderr(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! `acp chat`: the terminal client, put together from the command line and the configuration.
+//! `acp chat`: starts the terminal client with the settings of the command line and the configuration.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -89,7 +89,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     Ok(setup)
 }
 
-/// How an agent is started, and what its sessions begin with.
+/// Returns how to start an agent, and the initial options of its sessions.
 fn agent_spec(
     agent: &AgentChoice,
     cwd: &Path,
@@ -112,7 +112,7 @@ fn agent_spec(
     spec.asks = agent.is_bundled();
     if let Some(confinement) = confinement.cloned() {
         let agent = agent.clone();
-        // Only when it is started: what it keeps of its own may have to be made.
+        // Only when the agent starts, because its state directories may have to be created.
         spec.sandbox_hook = SandboxHook::new(move |command| {
             let confined = confinement.confine(&agent, command);
             let confined = confined.map_err(|exit| exit.message.unwrap_or_default())?;
@@ -127,7 +127,8 @@ fn agent_spec(
     spec.names = Some(SessionNames::of(agent.key(), cwd));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
     let (given, typed) = (agent.environment.clone(), agent.command.clone());
-    // Where it wants a login, a key that looks like its own will do; else only one that it names.
+    // When the agent requires a login, a key whose name resembles the agent's is enough for the hint; otherwise the
+    // agent must have named it.
     spec.hint = HintSource::new(move |said, login| {
         let key = given.hint(if login { &typed } else { &[] }, said);
         key.or_else(|| confined.clone().filter(|_| !login))
@@ -135,7 +136,7 @@ fn agent_spec(
     Ok(spec)
 }
 
-/// Returns the key bindings, with the user's own.
+/// Returns the key bindings, including the user's.
 fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     let mut keys = KeyBindings::default();
     for (action, own) in &settings.keys {
@@ -145,7 +146,7 @@ fn key_bindings(settings: &ChatSettings) -> Result<KeyBindings, CommandExit> {
     Ok(keys)
 }
 
-/// The theme that was asked for, or that the terminal says fits.
+/// Returns the theme for the configured background, or else for the terminal's.
 fn theme(background: Option<Background>) -> Theme {
     Theme::new(
         background.unwrap_or_else(terminal_background),
@@ -153,7 +154,7 @@ fn theme(background: Option<Background>) -> Theme {
     )
 }
 
-/// What is behind the text, where the terminal has said so in its environment: `COLORFGBG` is `15;0` or the like.
+/// Guesses the background color from `COLORFGBG`, which some terminals set to `15;0` or similar.
 fn terminal_background() -> Background {
     let said = std::env::var("COLORFGBG").unwrap_or_default();
     match said.rsplit(';').next() {

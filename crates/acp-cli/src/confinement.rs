@@ -1,4 +1,5 @@
-//! `--sandbox`, and the sandbox that `--allow none` and `--allow reads` imply: where what is started may write.
+//! `--sandbox`, and the sandbox that `--allow none` and `--allow reads` imply: where the agent and its commands may
+//! write.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use acp_host::{AgentCommand, Policy, Sandbox, SandboxError, SandboxRules};
 use crate::args::shared::{SandboxArgs, SandboxWrites};
 use crate::exit::CommandExit;
 
-/// Where what is started may write.
+/// Where the agent and its commands may write.
 #[derive(Debug, Clone)]
 pub(crate) struct Confinement {
     args: SandboxArgs,
@@ -20,24 +21,25 @@ pub(crate) struct Confinement {
 
 #[derive(Debug, Clone)]
 enum ConfinementKind {
-    /// It was asked for by name. The commands that an agent runs through us are in this sandbox.
+    /// The user asked for the sandbox by name. It also applies to the commands that the agent runs through the host.
     Explicit(Sandbox),
-    /// The policy, which has this name, implies it. What runs through us is judged by the policy.
+    /// The policy of this name implies the sandbox. The policy itself decides about what the agent runs through the
+    /// host.
     Implied(&'static str),
 }
 
-/// How an agent is started.
+/// An agent's command with its sandbox.
 #[derive(Debug)]
 pub(crate) struct ConfinedCommand {
     pub(crate) command: AgentCommand,
-    /// What the person is to be told of that.
+    /// What to tell the user about it.
     pub(crate) notes: Vec<String>,
 }
 
 impl Confinement {
-    /// What the command line asks for, if anything, for someone who works in `cwd`. `policy` is what was typed
-    /// behind `--allow`: a default asks for nothing, since an agent that keeps something of its own must start
-    /// for someone who has never heard of sandboxes.
+    /// Returns the sandbox that the command line asks for, if any, with `cwd` as the working directory. `policy` is the
+    /// value given with `--allow`. A policy that is only the default implies no sandbox: an agent that writes its own
+    /// state must start for users who have never heard of sandboxes.
     pub(crate) fn of(
         args: &SandboxArgs,
         policy: Option<Policy>,
@@ -62,7 +64,7 @@ impl Confinement {
         }))
     }
 
-    /// The sandbox of the commands that agents run through us, if they are to be in one.
+    /// Returns the sandbox for the commands that agents run through the host, if any.
     pub(crate) fn of_commands(&self) -> Option<&Sandbox> {
         match &self.kind {
             ConfinementKind::Explicit(sandbox) => Some(sandbox),
@@ -70,7 +72,7 @@ impl Confinement {
         }
     }
 
-    /// How the same is said to another `acp`: what was typed.
+    /// Returns the command-line arguments that give another `acp` process the same sandbox.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = Vec::new();
         if let Some(mode) = self.args.sandbox {
@@ -102,15 +104,15 @@ impl Confinement {
         }
     }
 
-    /// An agent's command, confined.
+    /// Confines an agent's command.
     ///
-    /// Where the agent may write in the project, the bundled one is itself careful where it does, and confines
-    /// its commands; of another nobody knows. Where nobody may, each agent is confined with all that it starts,
-    /// and may write what it keeps of its own.
+    /// If the agent may write to the project, the bundled agent needs no sandbox itself: it controls its own writes and
+    /// confines its commands. Any other agent is confined. In a read-only sandbox, every agent is confined together
+    /// with everything it starts, and may write only its own state.
     ///
     /// # Errors
-    /// A sandbox that was asked for by name is not possible. One that is implied is then done without, and the
-    /// notes say so.
+    /// A sandbox that was asked for by name is not available. If an implied sandbox is not available, the agent runs
+    /// without it, and the notes say so.
     pub(crate) fn confine(
         &self,
         agent: &AgentChoice,
@@ -130,7 +132,7 @@ impl Confinement {
             let notes = Vec::new();
             return Ok(ConfinedCommand { command, notes });
         }
-        // Nothing is made in anybody's home directory where there will be no sandbox.
+        // Check first, so that no state directories are created in a home directory when there will be no sandbox.
         let possible = Sandbox::new([]);
         if let (Err(SandboxError::NotSupported { why }), ConfinementKind::Implied(policy)) =
             (&possible, &self.kind)
@@ -144,7 +146,7 @@ impl Confinement {
         let own = agent.state_paths(&self.cwd);
         let mut rules = self.rules.clone().writable(own.writable);
         if agent.is_bundled() {
-            // It asks a model over the network; its commands have a sandbox of their own, without.
+            // The agent calls a model over the network; its commands have a sandbox of their own without network.
             rules = rules.with_network();
         }
         let sandbox = Sandbox::with(rules).map_err(|e| sandbox_exit(&e))?;
@@ -154,7 +156,7 @@ impl Confinement {
         })
     }
 
-    /// What to do where an agent breaks in a sandbox that nobody named.
+    /// Returns what to do when an agent fails in a sandbox that the user did not ask for by name.
     pub(crate) fn hint(&self) -> Option<String> {
         match self.kind {
             ConfinementKind::Explicit(_) => None,

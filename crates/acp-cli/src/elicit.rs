@@ -1,4 +1,4 @@
-//! Elicitation: what the agent wants to know from the person, asked on the terminal.
+//! Elicitation: the agent's requests for input, asked on the terminal.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +16,13 @@ use acp_host::literal;
 use crate::screen::BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
-/// How many web pages that are not done with are remembered; of older ones the end is not told.
+/// The maximum number of unfinished web pages to remember. For older ones, completion is not shown.
 const PAGES: usize = 64;
 
-/// Asks the person at the terminal.
+/// Asks the user at the terminal.
 pub(crate) struct TerminalElicitation {
     user: Arc<TerminalUser>,
-    /// The web pages that the person went to.
+    /// The web pages that the user agreed to open and that are not completed yet.
     pages: Mutex<VecDeque<ElicitationId>>,
 }
 
@@ -34,7 +34,7 @@ impl TerminalElicitation {
         }
     }
 
-    /// What was asked on a web page has been done there.
+    /// Notes that the request on a web page is complete.
     pub(crate) fn completed(&self, id: &ElicitationId) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let before = pages.len();
@@ -46,7 +46,7 @@ impl TerminalElicitation {
         }
     }
 
-    /// Shows the address of a web page. It is for the person to open it.
+    /// Shows the URL of a web page for the user to open.
     async fn ask_page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
         let question = |out: &mut crate::screen::ScreenOutput| {
             out.text(&question_head(message));
@@ -73,7 +73,7 @@ impl TerminalElicitation {
         }
     }
 
-    /// Asks field by field.
+    /// Asks for the fields of a form one by one.
     async fn ask_form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
         let fields = FormField::of(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
         let question = |out: &mut crate::screen::ScreenOutput| {
@@ -139,7 +139,7 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
     }
 }
 
-/// Who asks, and what: an agent must not look like this program.
+/// Returns the head of a question. It names the agent, so that the agent's text cannot pass for this program's.
 fn question_head(message: &str) -> String {
     let mut lines = literal::literal_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
@@ -149,7 +149,7 @@ fn question_head(message: &str) -> String {
     text
 }
 
-/// Asks for one field until the answer is one it can have; `None` if there will be none.
+/// Asks for one field until the answer is valid. Returns `None` if there will be no answer.
 async fn ask_field(dialog: &mut UserDialog<'_>, field: &FormField) -> Option<FieldAnswer> {
     for line in field.description_lines() {
         dialog.say(&format!("  {line}"));

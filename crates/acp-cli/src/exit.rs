@@ -34,7 +34,7 @@ impl CommandExit {
         message: None,
     };
 
-    /// Something is not as it was; what, was said already.
+    /// The exit for findings or differences that were already printed.
     pub(crate) const DIFFERENT: Self = Self {
         code: 1,
         message: None,
@@ -46,7 +46,7 @@ impl CommandExit {
         message: None,
     };
 
-    /// The code for an agent that could not be started, or broke the connection.
+    /// The exit code for an agent that could not be started or broke the connection.
     pub(crate) const BROKEN: u8 = 3;
 
     fn new(code: u8, message: impl Into<String>) -> Self {
@@ -66,7 +66,7 @@ impl CommandExit {
         Self::new(2, message)
     }
 
-    /// The agent could not be started, or broke the connection.
+    /// Creates an exit for an agent that could not be started or broke the connection.
     pub(crate) fn agent_failed(message: impl Into<String>) -> Self {
         Self::new(Self::BROKEN, message)
     }
@@ -76,7 +76,7 @@ impl CommandExit {
         Self::new(6, format!("timed out after {seconds} s (--timeout)"))
     }
 
-    /// The turn ended.
+    /// Creates the exit for the stop reason of a turn.
     pub(crate) fn from_stop_reason(reason: &StopReason) -> Self {
         match reason {
             StopReason::EndTurn => Self::SUCCESS,
@@ -96,7 +96,8 @@ impl CommandExit {
         }
     }
 
-    /// What was printed did not get there: a success is none then, and nobody has stopped reading.
+    /// Returns a failure if output could not be written, for example to a full disk. Success becomes a failure, and so
+    /// does [`UNREAD`](Self::UNREAD), because it was not the reader that stopped.
     fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;
@@ -111,14 +112,14 @@ impl CommandExit {
         Self::new(code, format!("cannot write to stdout: {why}"))
     }
 
-    /// Says what is to be said.
+    /// Prints the message and returns the exit code.
     pub(crate) fn report(self) -> ExitCode {
         self.check_write_error(screen::write_error()).print()
     }
 
     fn print(self) -> ExitCode {
         if let Some(message) = self.message {
-            // Some of it is the agent's own words.
+            // Parts of the message may be the agent's text.
             let message = terminal_text::clean_text(&message);
             eprintln!(
                 "acp: {}",

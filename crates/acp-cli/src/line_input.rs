@@ -1,7 +1,8 @@
-//! Stdin and the terminal where something is typed: its settings while that is not shown, what was typed too early, lines,
-//! and whether something is piped in.
+//! Terminal input: saving and restoring the terminal's settings, discarding early input, reading lines, and detecting
+//! whether stdin is piped.
 
-/// The settings as they were. Whoever hides what is typed gives them back itself, but not where it is stopped.
+/// The saved settings of a terminal. Code that hides input restores them itself, but not if the process is terminated
+/// meanwhile.
 #[cfg(unix)]
 pub(crate) struct TerminalSettings {
     terminal: std::fs::File,
@@ -10,7 +11,7 @@ pub(crate) struct TerminalSettings {
 
 #[cfg(unix)]
 impl TerminalSettings {
-    /// Those of the terminal that this process has, if it has one.
+    /// Reads the settings of the process's terminal. Returns `None` if it has none.
     pub(crate) fn now() -> Option<Self> {
         let terminal = std::fs::File::open("/dev/tty").ok()?;
         let before = rustix::termios::tcgetattr(&terminal).ok()?;
@@ -20,15 +21,15 @@ impl TerminalSettings {
         })
     }
 
-    /// Gives them back.
+    /// Restores the saved settings.
     pub(crate) fn restore(&self) {
         use rustix::termios::{OptionalActions, tcsetattr};
-        // A terminal that was closed has none to give back.
+        // Fails if the terminal was closed; then there is nothing to restore.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.saved);
     }
 }
 
-/// Nothing stops a process there while it reads, but what ends it at once.
+/// Does nothing: here, only what kills the process at once can stop it while it reads.
 #[cfg(not(unix))]
 pub(crate) struct TerminalSettings;
 
@@ -41,17 +42,17 @@ impl TerminalSettings {
     pub(crate) fn restore(&self) {}
 }
 
-/// Drops what was typed and not yet read, also a line that is not ended; says whether there was anything.
+/// Discards input that was entered but not read yet, including an unfinished line. Returns `true` if there was any.
 #[cfg(unix)]
 pub(crate) fn discard(terminal: &std::fs::File) -> bool {
     use rustix::termios::{
         LocalModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr,
     };
-    // Of a terminal that is gone nothing will be read either.
+    // Nothing will be read from a closed terminal either.
     let Ok(before) = tcgetattr(terminal) else {
         return false;
     };
-    // While lines are edited, nobody but the system knows of one that is not ended.
+    // In canonical mode, only the system knows of an unfinished line.
     let mut raw = before.clone();
     raw.local_modes.remove(LocalModes::ICANON);
     let _ = tcsetattr(terminal, OptionalActions::Now, &raw);
@@ -61,16 +62,16 @@ pub(crate) fn discard(terminal: &std::fs::File) -> bool {
     waiting > 0
 }
 
-/// What was typed early stays there.
+/// Does nothing: early input stays.
 #[cfg(not(unix))]
 pub(crate) fn discard(_: &std::fs::File) -> bool {
     false
 }
 
-/// The longest line that is read, in bytes: terminals allow less.
+/// The maximum length of a line, in bytes. Terminals allow less.
 const LONGEST: usize = 64 * 1024;
 
-/// Lines that are typed at the terminal for one question. What comes after it is dropped stays where it is.
+/// Lines entered at the terminal for one question. Input after the question ends stays unread.
 #[cfg(unix)]
 pub(crate) struct TypedLines {
     terminal: std::fs::File,
@@ -81,7 +82,7 @@ pub(crate) struct TypedLines {
 impl TypedLines {
     pub(crate) fn open() -> Option<Self> {
         use rustix::fs::{Mode, OFlags, open};
-        // A read that can wait cannot be given up: it would take the line that answers the next question.
+        // A blocking read cannot be cancelled: it would take the line that answers the next question.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let terminal = open("/dev/tty", flags, Mode::empty()).ok()?;
         Some(Self {
@@ -90,14 +91,14 @@ impl TypedLines {
         })
     }
 
-    /// Drops what was typed so far; says whether there was anything.
+    /// Discards the input so far. Returns `true` if there was any.
     pub(crate) fn discard(&mut self) -> bool {
         let read = !self.buffer.is_empty();
         self.buffer.clear();
         discard(&self.terminal) || read
     }
 
-    /// The next line; `None` if there will be none.
+    /// Reads the next line. Returns `None` when there are no more.
     pub(crate) async fn next(&mut self) -> Option<String> {
         use std::io::{ErrorKind, Read};
         let mut bytes = [0; 4096];
@@ -114,7 +115,7 @@ impl TypedLines {
                 }
                 Ok(_) => self.buffer.clear(),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // macOS cannot tell when there is something to be read from `/dev/tty`.
+                // On macOS, `/dev/tty` cannot be polled for readiness.
                 Err(e) if e.kind() == ErrorKind::WouldBlock => tokio::time::sleep(LOOKING).await,
                 Err(_) => return None,
             }
@@ -122,11 +123,11 @@ impl TypedLines {
     }
 }
 
-/// How often is looked whether a line was typed, while a question is open.
+/// The interval between checks for input while a question is open.
 #[cfg(unix)]
 const LOOKING: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Lines that are typed at the console. One thread reads all of them, since a read cannot be given up.
+/// Lines entered at the console. A single thread reads all of them, because a read cannot be cancelled.
 #[cfg(not(unix))]
 pub(crate) struct TypedLines(tokio::sync::MutexGuard<'static, tokio::sync::mpsc::Receiver<String>>);
 
@@ -156,7 +157,7 @@ impl TypedLines {
         TYPED.try_lock().ok().map(Self)
     }
 
-    /// Drops the lines that were typed so far; says whether there was any. One that is not ended stays.
+    /// Discards the lines entered so far, but not an unfinished one. Returns `true` if there were any.
     pub(crate) fn discard(&mut self) -> bool {
         let mut any = false;
         while self.0.try_recv().is_ok() {
@@ -165,13 +166,13 @@ impl TypedLines {
         any
     }
 
-    /// The next line; `None` if there will be none.
+    /// Returns the next line, or `None` when there are no more.
     pub(crate) async fn next(&mut self) -> Option<String> {
         self.0.recv().await
     }
 }
 
-/// Whether stdin is a file or a pipe, and not a terminal, `/dev/null` or closed.
+/// Returns `true` if stdin is a file or a pipe, and `false` if it is a terminal, `/dev/null` or closed.
 #[cfg(unix)]
 pub(crate) fn is_piped() -> bool {
     use std::os::fd::AsFd;
@@ -182,7 +183,7 @@ pub(crate) fn is_piped() -> bool {
     kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket())
 }
 
-/// What is no terminal may be a pipe; `NUL` ends at once.
+/// Returns `true` if stdin is not a terminal. `NUL` counts as piped; reading it ends at once.
 #[cfg(not(unix))]
 pub(crate) fn is_piped() -> bool {
     use std::io::IsTerminal;

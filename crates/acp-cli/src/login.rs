@@ -43,7 +43,7 @@ pub(crate) async fn login(args: LoginArgs) -> CommandExit {
     };
     let name = match with_agent(target, work).await {
         Ok(LoginProgress::LoggedIn(name)) => name,
-        // The agent does not run any more: its program has the terminal for itself.
+        // The agent has exited, so its program has the terminal to itself.
         Ok(LoginProgress::InTerminal(method)) => match log_in_in_terminal(target, &method).await {
             Ok(()) => method.name,
             Err(exit) => return exit,
@@ -80,7 +80,8 @@ pub(crate) async fn logout(args: LogoutArgs) -> CommandExit {
     }
 }
 
-/// The agent that is meant. Nobody has to guess to whom a login goes.
+/// Returns the chosen agent. The command line must choose it, or the configuration must name a default, so that a login
+/// never goes to an agent that the user did not mean.
 fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, CommandExit> {
     let agent = args.choose(cwd)?;
     if agent.name.is_none() && !args.is_given() {
@@ -91,15 +92,15 @@ fn choose_agent(args: &AgentChoiceArgs, cwd: &Path) -> Result<AgentChoice, Comma
     Ok(agent)
 }
 
-/// How far a login has come with the agent itself.
+/// How far a login with the agent has come.
 enum LoginProgress {
-    /// By the method of this name.
+    /// Done, by the auth method of this name.
     LoggedIn(String),
-    /// The rest is done in the terminal.
+    /// The rest takes place in the terminal.
     InTerminal(AuthMethodTerminal),
 }
 
-/// The method that is wanted, or the only one. All of them are shown.
+/// Prints the agent's auth methods, and returns the one that was given, or the only one.
 fn choose_method<'a>(
     target: StartTarget<'_>,
     agent: &'a AgentConnection,
@@ -129,7 +130,7 @@ fn choose_method<'a>(
     }
 }
 
-/// The methods as a list.
+/// Renders the auth methods as a list.
 fn render_methods(methods: &[AuthMethod]) -> String {
     let mut text = String::from("Auth methods:\n");
     for method in methods {
@@ -161,12 +162,12 @@ fn render_methods(methods: &[AuthMethod]) -> String {
     text
 }
 
-/// What can be typed to log in, each on a line of its own.
+/// Returns the commands that log in, each on its own line.
 fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     let mut text = String::new();
     let methods = agent.auth_methods();
     if target.agent.is_bundled() {
-        // Its keys are typed by a command of their own, one for each provider.
+        // Its keys are entered with a separate command for each provider.
         for (id, name) in methods.iter().filter_map(AuthMethod::id_and_name) {
             if id.as_str().parse::<acp_agent::Provider>().is_ok() {
                 text.push_str(&format!(
@@ -197,19 +198,19 @@ fn login_commands(target: &StartTarget<'_>, agent: &AgentConnection) -> String {
     text
 }
 
-/// Whether it is known here how to log in by it. A type unknown here is left to the agent in version 1,
-/// which had no types at first; version 2 forbids it.
+/// Returns `true` if this client can log in with the method. Version 1 had no types at first, so there a method of an
+/// unknown type is left to the agent; version 2 forbids that.
 fn is_supported(agent: &AgentConnection, method: &AuthMethod) -> bool {
     let known = matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_));
     known || agent.version() == ProtocolVersion::V1
 }
 
-/// All that the agent says of these ways, the names of variables included.
+/// Returns everything that the agent says about its auth methods, including the names of variables.
 fn methods_json(methods: &[AuthMethod]) -> String {
     serde_json::to_string(methods).unwrap_or_default()
 }
 
-/// What one can do about `auth_required`.
+/// Returns the exit for an `auth_required` error, with the commands that log in.
 pub(crate) fn login_required_exit(
     target: &StartTarget<'_>,
     agent: &AgentConnection,
@@ -255,7 +256,7 @@ async fn authenticate(
     }
 }
 
-/// Runs the agent's program with what the method adds to it, until it ends.
+/// Runs the agent's program with the method's arguments and variables until it exits.
 async fn log_in_in_terminal(
     target: StartTarget<'_>,
     method: &AuthMethodTerminal,
@@ -273,7 +274,7 @@ async fn log_in_in_terminal(
         tokio::select! {
             ended = &mut running => break ended,
             signal = signals.next() => match signal {
-                // The program has got it, too, and decides.
+                // The program received the signal, too, and decides what to do.
                 ExitSignal::Interrupt => interrupted = true,
                 ExitSignal::Terminate => return Err(CommandExit::CANCELLED),
             },
@@ -281,7 +282,7 @@ async fn log_in_in_terminal(
     };
     match ended {
         Ok(exit) if exit.success() => Ok(()),
-        // Its end may be seen before the signal is.
+        // Its exit may be noticed before the signal.
         Ok(exit) if interrupted || exit.signal.as_deref() == Some("SIGINT") => {
             Err(CommandExit::CANCELLED)
         }

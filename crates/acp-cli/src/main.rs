@@ -1,4 +1,4 @@
-//! The `acp` command: parses arguments, joins the crates below it, holds no logic of its own.
+//! The `acp` command. It parses arguments and calls the crates that do the work; it has no logic of its own.
 
 mod agent;
 mod agent_login;
@@ -39,8 +39,8 @@ use crate::args::{CliArgs, CliCommand};
 use crate::exit::CommandExit;
 
 fn main() -> ExitCode {
-    // Before there is a thread, and before anything is started: agents and what they run must not find here what they
-    // were not given.
+    // Before any thread or process starts: agents and the programs they run must not be able to read secrets from this
+    // process that they were not given.
     acp_host::process_secrets::protect();
     let args = CliArgs::parse();
     log_to_stderr(args.log);
@@ -71,19 +71,19 @@ fn main() -> ExitCode {
     exit.report()
 }
 
-/// Does the work of a command that waits for others.
-// Not within its caller, or the stack would have room for the work of all commands at once.
+/// Runs the future of an async command to its end, on a runtime of its own.
+// Not inlined: the caller's stack frame would have space for the futures of all commands at once.
 #[inline(never)]
 fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        // One to read and write, one to go on meanwhile: what runs here waits far more than it works.
+        // One thread to read and write, one for everything else: what runs here mostly waits.
         .worker_threads(2)
         .enable_all()
         .build();
     match runtime {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
-            // A thread that waits for someone to type must not keep the process.
+            // A thread that waits for terminal input must not keep the process alive.
             runtime.shutdown_background();
             exit
         }
@@ -91,11 +91,11 @@ fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {
     }
 }
 
-/// Logs go to stderr: stdout is for the protocol, or for what was asked for.
+/// Writes logs to stderr. Stdout is for the protocol or the command's output.
 fn log_to_stderr(level: args::LogLevel) {
     let level = LevelFilter::from(level);
-    // What goes wrong with a model the agent answers with, in its own words; this has whole pages of it, and what a
-    // provider repeats of a key.
+    // The agent reports model errors itself. `genai` would repeat them at great length, including what a provider
+    // quotes of a key, so it logs only at debug level.
     let others = if level >= LevelFilter::DEBUG {
         level
     } else {

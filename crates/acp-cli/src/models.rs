@@ -1,5 +1,5 @@
-//! Which language models the bundled agent has, and how it begins: what `[agent]` of the configuration means to it, and
-//! what is typed.
+//! The language models and defaults of the bundled agent, from `[agent]` in the configuration and from the command
+//! line.
 
 use std::fmt::Display;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -15,21 +15,21 @@ use acp_host::process_secrets;
 use crate::args::agent::ModelArgs;
 use crate::exit::CommandExit;
 
-/// The name of the model that is none.
+/// The name for running without a model.
 const OFFLINE: &str = "offline";
 
-/// What the user has configured of the bundled agent, understood. What is typed at its command line goes before it.
+/// The parsed configuration of the bundled agent. The command line overrides it.
 #[derive(Debug, Default)]
 pub(crate) struct BundledAgentConfig {
     model: Option<ModelArgument>,
     thought_level: Option<ThoughtLevel>,
     pub(crate) mode: Option<Mode>,
     pub(crate) max_requests: Option<NonZeroUsize>,
-    /// Those that the user names, to be chosen in a session.
+    /// The models that the user has configured, for selection in a session.
     named_models: Vec<ProviderModel>,
 }
 
-/// What can stand where a model is named.
+/// What may be given where a model is named.
 #[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 #[derive(Debug, Clone)]
 enum ModelArgument {
@@ -48,7 +48,7 @@ impl FromStr for ModelArgument {
     }
 }
 
-/// What a text of the configuration means. What is wrong with it is said with its line.
+/// Parses a setting. An error names the line in the configuration.
 fn parse_setting<T: FromStr<Err: Display>>(
     config: &UserConfig,
     text: Option<&Spanned<String>>,
@@ -60,7 +60,7 @@ fn parse_setting<T: FromStr<Err: Display>>(
     text.map(parse).transpose()
 }
 
-/// A model that the user names.
+/// Parses a configured model.
 fn parse_model(
     config: &UserConfig,
     written: &Spanned<ModelSettings>,
@@ -78,17 +78,17 @@ fn parse_model(
     Ok(model)
 }
 
-/// A key in a variable of this process. An empty one is how some take a variable back.
+/// Returns the key in an environment variable of this process. An empty variable counts as unset.
 fn key_from_variable(name: &str) -> Option<Secret> {
     let key = process_secrets::variable(name).and_then(|value| value.into_string().ok())?;
     (!key.trim().is_empty()).then(|| Secret::new(key))
 }
 
 impl BundledAgentConfig {
-    /// What the configuration says of them.
+    /// Reads the settings of the bundled agent from the configuration.
     ///
     /// # Errors
-    /// What is said is no model, mode or thought level, or does not go together.
+    /// A model, mode or thought level is invalid, or the settings contradict each other.
     pub(crate) fn of(config: &UserConfig) -> Result<Self, ConfigError> {
         let Some(written) = &config.agent else {
             return Ok(Self::default());
@@ -100,7 +100,7 @@ impl BundledAgentConfig {
             Some(ModelArgument::Model(model)) => {
                 model.base_url.clone_from(&settings.base_url);
                 model.context_window = settings.context_window.map(NonZeroU64::get);
-                // Whoever says both knows that it can be told.
+                // A user who sets both knows that the model at this URL supports thought levels.
                 model.thought = thought_level.filter(|_| model.base_url.is_some());
                 model.check().map_err(|e| config.error_in(written, e))?;
             }
@@ -127,10 +127,10 @@ impl BundledAgentConfig {
         })
     }
 
-    /// The models there are, with the keys that the environment and the user's key file have.
+    /// Returns the available models, with the keys from the environment and the user's key file.
     ///
     /// # Errors
-    /// What was typed is no model.
+    /// The given model is invalid.
     pub(crate) fn choice(&self, typed: ModelArgs) -> Result<ModelConfig, CommandExit> {
         let mut named = self.named_models.clone();
         let first = match self.first_model(typed)? {
@@ -138,7 +138,7 @@ impl BundledAgentConfig {
             Some(ModelArgument::Model(model)) => Some(model),
             None => None,
         };
-        // What is configured can still be chosen where another was typed.
+        // A configured model can still be selected when another one was given.
         if let Some(ModelArgument::Model(model)) = &self.model {
             named.insert(0, with_key(model.clone()));
         }
@@ -158,8 +158,7 @@ impl BundledAgentConfig {
         Ok(ModelConfig::Choices(Box::new(choices)))
     }
 
-    /// The model that sessions begin with, if any is named: the one that was typed, or else the one that is
-    /// configured.
+    /// Returns the initial model of sessions: the given one, or else the configured one.
     pub(crate) fn model(&self, typed: ModelArgs) -> Result<Option<ProviderModel>, CommandExit> {
         Ok(match self.first_model(typed)? {
             Some(ModelArgument::Model(model)) => Some(model),
@@ -187,7 +186,7 @@ impl BundledAgentConfig {
         }))
     }
 
-    /// One of the models that the user has named, if it is that.
+    /// Returns the configured model with the same name, or else the model itself.
     fn resolve_named(&self, model: ProviderModel) -> ProviderModel {
         let same = |named: &&ProviderModel| named.to_string() == model.to_string();
         match self.named_models.iter().find(same) {
@@ -201,7 +200,7 @@ impl BundledAgentConfig {
     }
 }
 
-/// A model at an address that is typed or configured gets its provider's key of the environment.
+/// Adds the provider's key from the environment to a model with a base URL.
 fn with_key(mut model: ProviderModel) -> ProviderModel {
     if model.base_url.is_some() {
         model.key = key_from_variable(model.provider.key_variable());
@@ -209,7 +208,7 @@ fn with_key(mut model: ProviderModel) -> ProviderModel {
     model
 }
 
-/// Where keys are that were typed.
+/// Returns the file with stored keys.
 pub(crate) fn key_file() -> Option<KeyFile> {
     Some(KeyFile::new(paths::state_dir()?.join("keys.json")))
 }

@@ -1,4 +1,4 @@
-//! What agents may do, by the rules of the user and the project; and `acp permissions`, which lists and revokes.
+//! Permissions from the rules of the user and the project; and `acp permissions`, which lists and revokes them.
 
 use std::path::Path;
 
@@ -42,9 +42,9 @@ pub(crate) fn rule_files() -> RuleFiles {
     files
 }
 
-/// Returns the text of a note, as `acp run` prints it.
+/// Formats a note as `acp run` prints it.
 pub(crate) fn note_text(note: &PermissionNote) -> String {
-    // The agent's text has no limit of its own and could fill the screen.
+    // The agent's text has no length limit and could fill the screen.
     let what = |what: &str| terminal_text::cut_middle(what, terminal_text::VALUE).into_owned();
     let by = |by: &DecisionSource| match by {
         DecisionSource::Policy(policy) => format!("--allow {policy}"),

@@ -1,4 +1,4 @@
-//! Where it is shown: stdout, and on a terminal a line on stderr that says that time passes.
+//! Output: stdout, and a progress line on stderr if it is a terminal.
 
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,10 +10,10 @@ use unicode_width::UnicodeWidthChar;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How long nothing is shown before it is said that time passes.
+/// How long nothing is shown before the progress line appears.
 const QUIET: Duration = Duration::from_millis(600);
 
-/// What is shown in which way.
+/// The styles of the output.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Styles {
     pub(crate) bold: Style,
@@ -24,7 +24,7 @@ pub(crate) struct Styles {
 }
 
 impl Styles {
-    /// Those for stdout.
+    /// Returns the styles for stdout, which are empty if it does not support color.
     pub(crate) fn of_stdout() -> Self {
         if supports_color(&std::io::stdout()) {
             Self::colored()
@@ -44,12 +44,12 @@ impl Styles {
     }
 }
 
-/// What is shown in one go.
+/// Output that is shown in one step.
 pub(crate) struct ScreenOutput {
     pub(crate) styles: Styles,
     buffer: String,
     at_line_start: bool,
-    /// How many bars stand before each line: what is below something else.
+    /// How many bars to draw before each line: the nesting level.
     depth: usize,
 }
 
@@ -65,7 +65,7 @@ impl ScreenOutput {
         }
     }
 
-    /// Shows something below something else.
+    /// Adds what `show` draws, one level deeper.
     pub(crate) fn nested(&mut self, show: impl FnOnce(&mut Self)) {
         self.end_line();
         self.depth += 1;
@@ -78,14 +78,14 @@ impl ScreenOutput {
     pub(crate) fn styled(&mut self, style: Style, text: &str) {
         let at_line_start = self.at_line_start;
         self.text(&format!("{style}{text}{style:#}"));
-        // The end of the style is not seen.
+        // The escape sequence at the end is invisible.
         self.at_line_start = text
             .chars()
             .last()
             .map_or(at_line_start, |last| last == '\n');
     }
 
-    /// Ends the line, if there is one.
+    /// Ends the current line, if it has any text.
     pub(crate) fn end_line(&mut self) {
         if !self.at_line_start {
             self.text("\n");
@@ -93,28 +93,28 @@ impl ScreenOutput {
     }
 }
 
-/// A terminal that can only print.
+/// Returns `true` if the terminal can only print.
 fn is_dumb_terminal() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Whether what is printed there may have colours.
+/// Returns `true` if output to this stream may have colors.
 fn supports_color(to: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     to.is_terminal() && !is_dumb_terminal() && !unwanted
 }
 
-/// What stands before each line of the agent's in a question, so that it cannot pass for what this program says.
+/// The mark before each line of the agent's text in a question, so that it cannot pass for text of this program.
 pub(crate) const BAR: &str = "  | ";
 
-/// What stands before the rest of any other line of a question that is longer than the terminal is wide.
+/// The indentation of continuation lines, when another line of a question is longer than the terminal is wide.
 const REST: &str = "      ";
 
-/// Terminals narrower than this break lines themselves.
+/// On terminals narrower than this, in columns, lines are not wrapped here.
 const NARROW: usize = 20;
 
-/// A question's text as it is shown on the terminal. A terminal that breaks a line by itself begins the rest at the
-/// left, where an agent could have it look like another line of the question.
+/// Wraps a question's text to the width of the terminal. A terminal that wraps a line itself continues it at the left
+/// edge, where an agent could make it look like another line of the question.
 pub(crate) fn wrapped(text: &str) -> String {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     match size {
@@ -145,10 +145,10 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
     shown
 }
 
-/// Why stdout could not be written, other than that nobody reads it any more.
+/// Why stdout could not be written, except that its reader has closed it.
 static UNWRITTEN: OnceLock<String> = OnceLock::new();
 
-/// Writes to stdout; `false` when nobody reads it any more, or it cannot be written.
+/// Writes to stdout. Returns `false` if nobody reads it any more, or if writing fails.
 pub(crate) fn print(bytes: &[u8]) -> bool {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
@@ -160,21 +160,21 @@ pub(crate) fn print(bytes: &[u8]) -> bool {
     written.is_ok()
 }
 
-/// Why something that was printed did not get to stdout, such as a full disk.
+/// Returns why some output could not be written to stdout, such as a full disk.
 pub(crate) fn write_error() -> Option<&'static str> {
     UNWRITTEN.get().map(String::as_str)
 }
 
-/// Shared by what shows the thread and what asks questions.
+/// The terminal, shared by the renderer and the questions.
 #[derive(Clone)]
 pub(crate) struct TerminalScreen(Arc<Mutex<ScreenState>>);
 
 struct ScreenState {
     styles: Styles,
     at_line_start: bool,
-    /// Time can be shown passing.
+    /// Whether the progress line can be shown.
     live: bool,
-    /// The line that says so is there.
+    /// Whether the progress line is on the screen.
     spinning: bool,
     frame: usize,
     started_at: Instant,
@@ -192,7 +192,7 @@ impl ScreenState {
     }
 }
 
-/// A question that is open; what is to be shown waits until it is answered.
+/// An open question. Other output waits until this is dropped.
 pub(crate) struct ScreenQuestion(TerminalScreen);
 
 impl Drop for ScreenQuestion {
@@ -232,7 +232,7 @@ impl TerminalScreen {
         self.lock().broken
     }
 
-    /// Shows what `draw` draws. While a question is open nothing is drawn: it is made up for later.
+    /// Shows what `draw` draws. Does nothing while a question is open; a later call catches up.
     pub(crate) fn draw(&self, draw: impl FnOnce(&mut ScreenOutput)) {
         let mut state = self.lock();
         if state.asking {
@@ -256,7 +256,7 @@ impl TerminalScreen {
         }
     }
 
-    /// Says something about the run itself, on stderr.
+    /// Shows a note about the run itself on stderr.
     pub(crate) fn note(&self, note: &str) {
         let mut state = self.lock();
         state.stop_spinning();
@@ -279,7 +279,7 @@ impl TerminalScreen {
         }
     }
 
-    /// Says that time passes, if nothing else has been shown for a while.
+    /// Shows the progress line, if nothing else has been shown for a while.
     pub(crate) fn tick(&self, doing: &str) {
         let mut state = self.lock();
         let idle = state.at_line_start && !state.asking && state.last_shown_at.elapsed() > QUIET;
@@ -296,7 +296,7 @@ impl TerminalScreen {
         state.spinning = true;
     }
 
-    /// Says something that helps with what comes next, on stderr.
+    /// Shows a hint about what to do next on stderr.
     pub(crate) fn hint(&self, hint: &str) {
         let dim = if supports_color(&std::io::stderr()) {
             Style::new().dimmed()
@@ -307,7 +307,7 @@ impl TerminalScreen {
         eprintln!("{dim}{}{dim:#}", terminal_text::clean_line(hint));
     }
 
-    /// Shows a question. Nothing else is shown until what this gives is dropped.
+    /// Shows a question. Nothing else is shown until the returned guard is dropped.
     pub(crate) fn question(&self, draw: impl FnOnce(&mut ScreenOutput)) -> ScreenQuestion {
         let mut state = self.lock();
         state.stop_spinning();

@@ -1,4 +1,4 @@
-//! Starting the agent, and saying what went wrong with it.
+//! Starting the agent, and reporting what went wrong with it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,29 +13,28 @@ use crate::args::shared::ProtocolArg;
 use crate::exit::CommandExit;
 use crate::screen::print;
 
-/// How long a broken agent may take to end, so that its exit code can be told.
+/// How long a broken agent may take to exit, so that its exit code can be reported.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// How long an agent may take to end by itself once its stdin is closed, and again once it is asked
-/// to end.
+/// How long an agent may take to exit by itself once its stdin is closed, and again once it is asked to exit.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// How long to wait before saying that an agent has not answered yet.
+/// How long to wait before noting that the agent has not responded yet.
 pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
 
-/// What is said then.
+/// The note shown then.
 pub(crate) const SLOW: &str = "waiting for the agent to respond (Ctrl-C: exit)";
 
-/// The agent that was asked for.
+/// The chosen agent and where to start it.
 #[derive(Clone, Copy)]
 pub(crate) struct StartTarget<'a> {
     pub(crate) agent: &'a AgentChoice,
-    /// Where it runs.
+    /// The agent's working directory.
     pub(crate) cwd: &'a Path,
 }
 
 impl StartTarget<'_> {
-    /// How it is started.
+    /// Returns the command that starts the agent.
     pub(crate) fn command(&self) -> Result<AgentCommand, CommandExit> {
         let command = match self.agent.command.split_first() {
             Some((program, args)) => AgentCommand::new(program).args(args),
@@ -51,7 +50,8 @@ impl StartTarget<'_> {
         Ok(command.cwd(self.cwd).environment(environment))
     }
 
-    /// How it is started if this is what it may do. The bundled agent is told, since it does some of that by itself.
+    /// Returns the command that starts the agent with these permissions. Only the bundled agent gets them as arguments,
+    /// because it does some actions without asking the client.
     pub(crate) fn command_for(
         &self,
         permissions: &Permissions,
@@ -67,12 +67,12 @@ impl StartTarget<'_> {
         })
     }
 
-    /// Starts it.
+    /// Starts the agent.
     pub(crate) fn spawn(&self) -> Result<AgentProcess, CommandExit> {
         self.spawn_as(&self.command()?)
     }
 
-    /// Starts it by its command, to which something may have been added.
+    /// Starts the agent with its command, to which arguments or a sandbox may have been added.
     pub(crate) fn spawn_as(&self, command: &AgentCommand) -> Result<AgentProcess, CommandExit> {
         spawn_agent(command).map_err(|e| {
             let install = match e {
@@ -83,19 +83,20 @@ impl StartTarget<'_> {
         })
     }
 
-    /// What to do if the agent lacks a key that is set here, after what it `said`; for the end of a message.
+    /// Returns a hint, for the end of a message, if the agent seems to lack an API key that is set here. `said` is what
+    /// the agent said.
     pub(crate) fn hint(&self, said: &str) -> String {
         let hint = self.agent.environment.hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// The same, only if the key is named in what it said: it may be about something else.
+    /// Like [`hint`](Self::hint), but only if `said` names the key: the message may be about something else.
     pub(crate) fn hint_if_named(&self, said: &str) -> String {
         let hint = self.agent.environment.hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
-    /// What to type for doing something else with the same agent.
+    /// Returns a command line that runs `acp` with `arguments` on the same agent.
     pub(crate) fn command_hint(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quoted(word)));
@@ -113,7 +114,7 @@ impl StartTarget<'_> {
     }
 }
 
-/// Starts an agent.
+/// Starts an agent, and logs its stderr.
 fn spawn_agent(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(command, log)
@@ -123,7 +124,7 @@ fn spawn_failure_exit(error: &SpawnError, what_to_do: &str) -> CommandExit {
     CommandExit::agent_failed(format!("cannot start the agent: {error}{what_to_do}"))
 }
 
-/// An option with its value, as words. A value that looks like an option must not stand alone.
+/// Returns an option with its value as arguments. A value that starts with `-` is joined to its option with `=`.
 pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
     match value.starts_with('-') {
         true => vec![format!("{name}={value}")],
@@ -131,20 +132,20 @@ pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// What the options of each connection begin as: work goes on beside reading, on the runtime's other thread.
+/// Returns the base options of every connection: work runs beside reading, on the runtime's other thread.
 pub(crate) fn connection_options() -> acp::Options {
     acp::Options::new().spawn_work(|task| {
         tokio::spawn(task);
     })
 }
 
-/// How the connection with the agent is made. What it prints to stdout that is no message is told with what went wrong.
+/// Returns the options of the connection to the agent. Noise on the agent's stdout is collected for error messages.
 pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
     let options = ProtocolArg::of(agent).set(connection_options());
     options.on_noise(process.noise_handler())
 }
 
-/// The way to the agent.
+/// Takes the agent's stdin and stdout as a transport.
 pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit> {
     let (stdin, stdout) = process
         .take_stdio()
@@ -152,8 +153,8 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, CommandExit
     Ok(Transport::pipes(stdout, stdin))
 }
 
-/// The way to the agent for a turn. With `--format json` every message that comes along it is printed;
-/// of a session that is `resumed`, only what comes when it is open.
+/// Takes the agent's stdin and stdout as the transport for a turn. With `--format json`, every message received about
+/// the session is printed; for a `resumed` session, only those after it is open.
 pub(crate) fn transport_of_turn(
     process: &AgentProcess,
     format: RunFormat,
@@ -165,8 +166,8 @@ pub(crate) fn transport_of_turn(
     }
     let mut past = resumed;
     Ok(transport.inspect(move |line| {
-        // The answer to `initialize`, the first request there is, is not about the session. The second
-        // one opens it; updates ahead of its answer are the past of one that is loaded.
+        // The response to `initialize`, the first request, is not about the session. The second request opens the
+        // session; updates before its response are the replay of a loaded one.
         let about_session = match jsonrpc::parse(line) {
             Ok(Incoming::Response { id, .. }) => {
                 past &= id != RequestId::Number(1);
@@ -177,8 +178,7 @@ pub(crate) fn transport_of_turn(
             Err(_) => false,
         };
         if about_session {
-            // Printed in one piece. When nobody reads it any more, the turn goes on and is seen in
-            // the exit code.
+            // Print each line in one write. If stdout is closed, the turn continues, and the exit code reports it.
             let mut bytes = Vec::with_capacity(line.len() + 1);
             bytes.extend_from_slice(line);
             bytes.push(b'\n');
@@ -187,16 +187,16 @@ pub(crate) fn transport_of_turn(
     }))
 }
 
-/// Whether the agent says that what it was asked for is not there (Overview, "Error Handling").
+/// Returns `true` if the agent responded that something was not found (Overview, "Error Handling").
 pub(crate) fn is_not_found(error: &acp::Error) -> bool {
     matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
 
-/// Why what was begun with an agent did not come to its end.
+/// Why work with an agent failed.
 pub(crate) enum StartFailure {
-    /// The agent, or the way to it.
+    /// The agent or the connection failed.
     Agent(acp::Error),
-    /// Anything else.
+    /// Any other failure.
     Exit(CommandExit),
 }
 
@@ -213,7 +213,7 @@ impl From<CommandExit> for StartFailure {
 }
 
 impl StartFailure {
-    /// Says what went wrong, with what the agent itself said of it.
+    /// Returns the exit that reports the failure, with what the agent itself said about it.
     pub(crate) async fn exit(
         self,
         target: &StartTarget<'_>,
@@ -237,7 +237,7 @@ impl StartFailure {
     }
 }
 
-/// The agent is gone, or talks what nobody understands.
+/// Returns the exit for an agent that disconnected or sent something that is not the protocol.
 async fn disconnect_exit(
     target: &StartTarget<'_>,
     process: &AgentProcess,

@@ -1,4 +1,4 @@
-//! Asking the person at the terminal.
+//! Questions to the user at the terminal.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, IsTerminal, Read};
@@ -15,23 +15,24 @@ const TERMINAL: &str = "/dev/tty";
 #[cfg(not(unix))]
 const TERMINAL: &str = "CONIN$";
 
-/// How long nothing must have been typed since a question was shown before a line counts as its answer: whoever was
-/// about to answer another one, or typed ahead, has not seen it. `acp chat` waits as long.
+/// How long there must be no input after a question is shown before a line counts as its answer. Until then, the user
+/// may be answering another question or typing ahead, without having seen this one. `acp chat` waits as long.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// What is said when something was typed before that.
+/// The note shown when input arrived before that.
 const EARLY: &str = "  (input typed before the question was ignored)";
 
-/// Whether there is someone to ask: questions are shown on stderr and answered on the terminal, so
-/// that stdin and stdout are free for other things.
+/// Returns `true` if there is a user to ask. Questions are shown on stderr and answered on the terminal, so that stdin
+/// and stdout are free for other uses.
 pub(crate) fn can_ask() -> bool {
     std::io::stderr().is_terminal() && File::open(TERMINAL).is_ok_and(|tty| tty.is_terminal())
 }
 
-/// The longest answer to a question of yes or no, in bytes.
+/// The maximum length of the answer to a yes-or-no question, in bytes.
 const LONGEST_YES: u64 = 1024;
 
-/// Asks something before anything is started: whether they say yes. Ctrl-C ends the program, as nothing runs yet.
+/// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C terminates the program,
+/// because nothing runs yet.
 pub(crate) fn confirm(question: &str) -> bool {
     let Ok(terminal) = File::open(TERMINAL) else {
         return false;
@@ -55,12 +56,12 @@ pub(crate) fn confirm(question: &str) -> bool {
     read.is_ok() && (answer == "y" || answer == "yes")
 }
 
-/// The person at the terminal, who is asked one thing after the other.
+/// The user at the terminal, who is asked one question at a time.
 pub(crate) struct TerminalUser {
     screen: TerminalScreen,
-    /// One question at a time: the next one waits here.
+    /// Held by the open question; others wait for it.
     question_lock: Mutex<()>,
-    /// They want no more questions.
+    /// Whether the user wants no more questions.
     questions_cancelled: watch::Sender<bool>,
 }
 
@@ -77,18 +78,18 @@ impl TerminalUser {
         &self.screen
     }
 
-    /// Ctrl-C: the question that is open, if any, and all that follow have no answer.
+    /// Cancels the open question, if any, and all later ones, on Ctrl-C.
     pub(crate) fn cancel_questions(&self) {
         self.questions_cancelled.send_replace(true);
     }
 
-    /// Whether a question is open.
+    /// Returns `true` if a question is open.
     pub(crate) fn is_asked(&self) -> bool {
         self.question_lock.try_lock().is_err()
     }
 
-    /// Shows a question, when those before it are answered; `None` if there is no answer to expect. What was typed
-    /// before the person could read it is dropped.
+    /// Shows a question once all earlier ones are answered. Input from before the user could read it is discarded.
+    /// Returns `None` if no answer can come.
     pub(crate) async fn ask(&self, draw: impl FnOnce(&mut ScreenOutput)) -> Option<UserDialog<'_>> {
         let mut left = self.questions_cancelled.subscribe();
         let turn = tokio::select! {
@@ -96,7 +97,7 @@ impl TerminalUser {
             _ = left.wait_for(|left| *left) => return None,
             turn = self.question_lock.lock() => turn,
         };
-        // Each question reads for itself: a line that was typed for one never gets to another.
+        // Each question opens the terminal for itself, so a line for one never goes to another.
         let mut lines = TypedLines::open()?;
         let early = lines.discard();
         let mut dialog = UserDialog {
@@ -111,18 +112,18 @@ impl TerminalUser {
     }
 }
 
-/// A question that is open.
+/// An open question.
 pub(crate) struct UserDialog<'a> {
     _question: ScreenQuestion,
     _question_lock: MutexGuard<'a, ()>,
     lines: TypedLines,
     questions_cancelled: watch::Receiver<bool>,
-    /// An answer is expected.
+    /// Whether an answer is expected.
     waits: bool,
 }
 
 impl UserDialog<'_> {
-    /// Waits until nothing is typed that was meant for something else.
+    /// Waits until input that was meant for something else has stopped.
     async fn settle(&mut self, mut early: bool) -> Option<()> {
         self.waits = true;
         loop {
@@ -146,12 +147,12 @@ impl UserDialog<'_> {
         Some(())
     }
 
-    /// Says something that belongs to the question.
+    /// Shows text that belongs to the question.
     pub(crate) fn say(&self, text: &str) {
         eprintln!("{}", wrapped(text));
     }
 
-    /// What is typed behind `prompt`, without the spaces around it; `None` if nothing will be.
+    /// Shows `prompt` and reads a line, trimmed. Returns `None` if there will be none.
     pub(crate) async fn answer(&mut self, prompt: &str) -> Option<String> {
         eprint!("{prompt}");
         self.waits = true;
@@ -162,7 +163,7 @@ impl UserDialog<'_> {
         };
         self.waits = false;
         if line.is_none() {
-            // The line that they did not end.
+            // End the line that the user did not.
             eprintln!();
         }
         Some(line?.trim().to_owned())

@@ -28,7 +28,7 @@ pub struct BundledSettings {
     pub models: Vec<Spanned<ModelSettings>>,
 }
 
-/// A model that the user adds, to be chosen in a session.
+/// A model that the user adds, for selection in a session.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The background that the colors should fit. By default, what the terminal reports.
+    /// The background that the colors must fit. By default, the one that the terminal reports.
     pub theme: Option<Background>,
     /// How images are shown.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub enum Background {
     Light,
 }
 
-/// How images are shown. A configuration names it in lowercase letters.
+/// How images are shown. The configuration file has these names in lowercase letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Images {
@@ -46,8 +46,8 @@ pub enum Images {
     Iterm2,
     /// With sixels: xterm, foot, Windows Terminal.
     Sixel,
-    /// With half blocks in two colors each. Needs 256 colors.
+    /// With half blocks in two colors each. Requires 256 colors.
     Blocks,
-    /// Not at all: a line describes them.
+    /// Images are not shown; a line describes each.
     Off,
 }

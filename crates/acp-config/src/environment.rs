@@ -16,7 +16,7 @@ use crate::error::ConfigError;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EnvironmentSettings {
-    /// Variables to pass on. `*` at the end of a name matches any rest.
+    /// The variables to pass on. `*` at the end of a name matches any rest.
     #[serde(default)]
     pub pass: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// Creates the environment of an agent with settings of its own. `wrong` makes an error about them.
+    /// Creates the environment of an agent with its own settings. `wrong` creates an error about them.
     pub(crate) fn of_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,

@@ -13,16 +13,16 @@ use crate::quote::quoted;
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerSettings {
-    /// Its name in the names of its tools.
+    /// The name, which is also part of the names of its tools.
     name: String,
     /// The program.
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-    /// Variables that it gets in addition to what the platform needs.
+    /// The variables that it gets in addition to those that the platform needs.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// Names of variables of this process to pass on, so that no key has to be written in the file.
+    /// The names of variables of this process to pass on, so that no key has to be written in the file.
     #[serde(default)]
     pass: Vec<String>,
     url: Option<String>,
@@ -96,7 +96,7 @@ impl McpServerSettings {
                 let mut env: Vec<EnvVariable> = given
                     .map(|(name, value)| EnvVariable::new(name, value))
                     .collect();
-                // A variable that is not set here is not set there.
+                // A variable that is not set in this process is omitted.
                 env.extend(
                     self.pass.iter().filter_map(|name| {
                         variable(name).map(|value| EnvVariable::new(name, value))

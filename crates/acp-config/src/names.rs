@@ -67,7 +67,7 @@ impl SessionName {
 pub struct NamedSession {
     /// The session's name.
     pub name: String,
-    /// The key under which things are stored for the agent (`AgentChoice::key`).
+    /// The key under which the agent's data is stored (`AgentChoice::key`).
     agent: String,
     /// The session's working directory.
     pub cwd: String,

@@ -1,9 +1,9 @@
 //! Private connections between two programs of one user on one machine.
 //!
 //! One program [listens](Listener) where no other user has access. It passes the [`Endpoint`] and a [`LocalToken`] to
-//! the other by a private way of its own. The other [connects](Endpoint::connect). Then each proves that it knows the
-//! token, with [`accept_handshake`] and [`send_handshake`], before anything else is sent. Agents reach the tools of a
-//! client this way (`acp-mcp`), and a client under test reaches its check (`acp-check`).
+//! the other in a private way, such as an environment variable. The other [connects](Endpoint::connect). Then each
+//! proves that it knows the token, with [`accept_handshake`] and [`send_handshake`], before anything else is sent.
+//! Agents reach the tools of a client this way (`acp-mcp`), and a client under test reaches its check (`acp-check`).
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -3,7 +3,8 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use serde_json::Value;
 
-/// Any JSON value but one that a reader may change: numbers are whole, `null` stands for absent.
+/// Returns any JSON value that every reader keeps unchanged: numbers are whole, and there is no `null`, which stands
+/// for absent.
 fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
     let kinds = if depth == 0 { 2 } else { 4 };
     Ok(match u.int_in_range(0..=kinds)? {
@@ -49,7 +50,7 @@ pub(crate) fn clearable_meta(u: &mut Unstructured<'_>) -> Result<Option<Option<c
     })
 }
 
-/// As [`option_value`], and `null`, where that is a value of its own.
+/// Like [`option_value`], but also returns `null`, for fields where it is a value.
 pub(crate) fn clearable_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
     Ok(if u.ratio(1, 8)? {
         Some(Value::Null)
@@ -70,7 +71,7 @@ pub(crate) fn option_not_negative(u: &mut Unstructured<'_>) -> Result<Option<i64
     option(u, |u| u.int_in_range(0..=i64::MAX))
 }
 
-/// A list with something in it.
+/// Returns a non-empty list.
 pub(crate) fn non_empty_list<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec<T>> {
     let mut items: Vec<T> = u.arbitrary()?;
     if items.is_empty() {
@@ -85,7 +86,7 @@ pub(crate) fn option_non_empty_list<'a, T: Arbitrary<'a>>(
     option(u, non_empty_list)
 }
 
-/// A text with something in it.
+/// Returns a non-empty text.
 pub(crate) fn non_empty_text(u: &mut Unstructured<'_>) -> Result<String> {
     let text = String::arbitrary(u)?;
     Ok(if text.is_empty() {
@@ -95,9 +96,9 @@ pub(crate) fn non_empty_text(u: &mut Unstructured<'_>) -> Result<String> {
     })
 }
 
-/// A finite number: JSON has no other.
+/// Returns a finite number, because JSON has no others.
 pub(crate) fn finite(u: &mut Unstructured<'_>) -> Result<f64> {
-    // Quarters are exact in binary, so that every reader agrees on the last digit.
+    // Quarters are exact in binary, so that all readers agree on the last digit.
     Ok(f64::from(i32::arbitrary(u)?) / 4.0)
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn option_finite(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
     option(u, finite)
 }
 
-/// A number from 0 to 1.
+/// Returns a number from 0 to 1, or `None`.
 pub(crate) fn option_share(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
     option(u, |u| Ok(f64::from(u8::arbitrary(u)? / 4) / 64.0))
 }

@@ -209,7 +209,7 @@ impl Error {
     }
 }
 
-/// Returns the beginning of a text for an error, so that a peer's input is not sent back to it whole.
+/// Returns the start of a text for an error message, so that a peer's input is not sent back to it in full.
 fn excerpt(text: &str) -> Cow<'_, str> {
     const LONGEST: usize = 1024;
     if text.len() <= LONGEST {
@@ -517,12 +517,12 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     }
 }
 
-/// Reads a notification in its most frequent form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method, and
-/// the text of its `params`, unchecked. Returns `None` for everything else, which [`parse`] handles.
+/// Reads a notification in its most frequent form, `{"jsonrpc":"2.0","method":…,"params":…}`. Returns its method and
+/// the unchecked text of its `params`. Returns `None` for everything else, which [`parse`] handles.
 ///
-/// If the text is a JSON value, the line was a message with these `params`: anything behind them is part of the text
-/// and makes it invalid. So the params are read in one pass, where [`parse`] takes one pass to find their end. If
-/// they cannot be read, [`parse`] says why.
+/// If the text is a JSON value, the line was a message with these `params`: anything after them would be part of the
+/// text and make it invalid. So the params are read in a single pass, while [`parse`] takes an extra pass to find their
+/// end. If they cannot be read, [`parse`] returns the reason.
 #[must_use]
 pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     let rest = std::str::from_utf8(line).ok()?;
@@ -536,15 +536,15 @@ pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     Some((method, rest.strip_suffix('}')?))
 }
 
-/// Strips these tokens and the blanks behind each.
+/// Strips these tokens and the spaces after each.
 fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
     let strip = |rest: &'a str, token: &&str| Some(rest.strip_prefix(*token)?.trim_ascii_start());
     tokens.iter().try_fold(text, strip)
 }
 
-/// Reads the beginning of a response whose `result` starts with a text:
-/// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. Returns the response's id and where the text starts, behind its
-/// quote. Returns `None` for everything else, and if `beginning` is too short.
+/// Reads the start of a response whose `result` starts with a text: `{"jsonrpc":"2.0","id":1,"result":{"content":"`.
+/// Returns the response's id and the position of the text, after its quote. Returns `None` for everything else, and if
+/// `beginning` is too short.
 #[must_use]
 pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
     // The input may end within a character.

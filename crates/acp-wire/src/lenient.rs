@@ -347,7 +347,7 @@ impl<'de> serde::Deserialize<'de> for CowStr<'de> {
     }
 }
 
-// The macros are for public types.
+// The macros generate public types, hence the allowed lints.
 #[cfg(test)]
 #[allow(unreachable_pub, dead_code)]
 mod tests {
@@ -385,7 +385,7 @@ mod tests {
         }
     }
 
-    /// A record of which one field is what is given.
+    /// Creates a record with one field set to this value.
     fn with(field: &str, value: &Value) -> FieldKinds {
         serde_json::from_str(&json!({"required": "r", field: value}).to_string()).unwrap()
     }
@@ -532,7 +532,7 @@ mod tests {
 
     #[test]
     fn after_a_malformed_value_the_reader_is_at_its_end() {
-        // `read` checks the end; this checks what comes next in the same object.
+        // `read` checks the end of the text; this checks that the rest of the object is still read.
         for wrong in ["{\"a\":[1,{}]}", "[[],[{}]]", "\"\\\"\"", "true", "-0.5"] {
             let json = format!(r#"{{"list":{wrong},"tolerant":{wrong},"required":"r","any":5}}"#);
             let read: FieldKinds = serde_json::from_str(&json).unwrap();

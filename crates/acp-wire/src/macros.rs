@@ -1,40 +1,41 @@
-//! The four forms of protocol types, each defined once here, so that all types are read and written by the same
-//! rules.
+//! The four forms of protocol types. Each form is defined once, here, so that all its types are read and written by the
+//! same rules.
 //!
 //! | macro        | JSON                                   | unknown input                          |
 //! |--------------|----------------------------------------|----------------------------------------|
-//! | `record!`    | an object                              | extra fields pass                      |
-//! | `tagged!`    | an object told apart by one of its fields | kept whole as `Unknown(RawObject)`  |
-//! | `open_enum!` | one of some strings                    | kept as `Unknown(String)`              |
-//! | `string_id!` | a string that names something          | –                                      |
+//! | `record!`    | an object                              | extra fields are ignored               |
+//! | `tagged!`    | an object with its type in one field   | preserved as `Unknown(RawObject)`      |
+//! | `open_enum!` | one of several strings                 | preserved as `Unknown(String)`         |
+//! | `string_id!` | a string that is an id                 | –                                      |
 
-/// A JSON object. Each field starts with its *kind*, which is the rule the schema gives it:
+/// A JSON object. Each field starts with its *kind*, the rule that the schema gives it:
 ///
-/// - `required x: T`: must be there; part of `new`.
-/// - `tolerant x: T`: part of `new` and always written; absent, `null` or malformed reads as the
-///   default, because peers are known to leave it out.
-/// - `optional x: T`: `Option<T>`; absent, `null` or malformed reads as `None`; `None` is not written.
-/// - `strict x: T`: `Option<T>`; absent or `null` reads as `None`, malformed is an error; `None` is not written.
-/// - `defaulted x: T`: absent, `null` or malformed reads as the default; always written.
+/// - `required x: T`: must be present; an argument of `new`.
+/// - `tolerant x: T`: an argument of `new` and always written; absent, `null` or malformed is read as the default,
+///   because some peers omit it.
+/// - `optional x: T`: `Option<T>`; absent, `null` or malformed is read as `None`; `None` is not written.
+/// - `strict x: T`: `Option<T>`; absent or `null` is read as `None`, malformed is an error; `None` is not written.
+/// - `defaulted x: T`: absent, `null` or malformed is read as the default; always written.
 /// - `list x: T`: `Vec<T>`; malformed items are skipped; not written when empty.
-/// - `written_list x: T`: as `list`, but written when empty, too, because peers expect it.
-/// - `required_list x: T`: as `list`, but part of `new` and always written.
-/// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ (an update that clears).
-/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed reads as `None` (no
-///   change), `null` as `Some(None)` (nothing from now on).
-/// - `clearable_list x: T`: `Option<Option<Vec<T>>>`; as `clearable`, and malformed items are skipped.
-/// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot hold reads as `None`.
+/// - `written_list x: T`: like `list`, but also written when empty, because peers expect it.
+/// - `required_list x: T`: like `list`, but an argument of `new` and always written.
+/// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ, because in an update, empty clears.
+/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed is read as `None` (no change), and `null`
+///   as `Some(None)` (no value from now on).
+/// - `clearable_list x: T`: `Option<Option<Vec<T>>>`; like `clearable`, and malformed items are skipped.
+/// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot represent is read as `None`.
 /// - `clearable_any x`: `Option<serde_json::Value>`; in an update, `null` is a value that clears.
 ///
-/// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field. In a
-/// `pub patch` instead of a `pub struct`, `_meta` is `clearable`: an update of something that has
-/// its own. A `pub secret` holds what must not be in logs: its `Debug` is written by hand.
+/// Every record has `meta` (`_meta`), a constructor `new(required…)`, and one setter for each field. In a `pub patch`
+/// instead of a `pub struct`, `_meta` is `clearable`, because the record updates something with its own `_meta`. A
+/// `pub secret` contains data that must not appear in logs: its `Debug` is written by hand.
 ///
-/// `pub struct Name from Fields` is read as `Fields`, a type that derives `Deserialize` and of which a
-/// `Name` can be made, because its fields have come by other names.
+/// `pub struct Name from Fields` is read as `Fields`, because its fields may have other names. `Fields` derives
+/// `Deserialize` and converts into `Name`.
 ///
-/// A record is read from an object only. What serde derives for a struct takes an array of its values, too,
-/// which the schema does not; so it goes by way of [`ObjectOnly`](crate::object_only::ObjectOnly).
+/// A record is read from an object only. The implementation that serde derives for a struct also accepts an array of
+/// its values, which the schema does not allow; so it is read through
+/// [`ObjectOnly`](crate::object_only::ObjectOnly).
 macro_rules! record {
     ($(#[$a:meta])* pub struct $name:ident $(from $read:ty)? { $($body:tt)* }) => {
         record! { @munch [struct [$($read)?] #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
@@ -184,7 +185,7 @@ macro_rules! record {
             ; $($rest)* }
     };
 
-    // Nothing required: the record has a `Default`, too.
+    // If no field is required, the record also has a `Default`.
     (@munch $a:tt $n:ident $f:tt {} {$($d:ident,)*} $s:tt ;) => {
         record! { @emit $a $n $f {} {$($d,)*} $s }
         impl Default for $n {
@@ -198,7 +199,7 @@ macro_rules! record {
     (@emit [struct [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Custom data: extensibility, "The `_meta` Field".
+                /// Custom data: the specification's page "Extensibility", "The `_meta` Field".
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
                 Option<crate::Meta>
@@ -209,8 +210,8 @@ macro_rules! record {
     (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
         record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
-                /// Changes of the custom data: what is named is set, a `null` removes it; `null` for
-                /// the whole removes all of it.
+                /// Changes of the custom data. A field sets a value, or removes it if it is `null`. `null` for the
+                /// whole removes all custom data.
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
                 #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
                 Option<Option<crate::Meta>>
@@ -232,7 +233,7 @@ macro_rules! record {
         }
         record! { @read $read $n { $($f)* $(#[$ma])* pub meta: $mt, } }
         impl $n {
-            /// Creates the record with its required fields; all others are missing.
+            /// Creates the record with its required fields. All other fields are absent.
             #[must_use]
             #[allow(clippy::new_without_default)]
             pub fn new($($x: impl Into<$t>),*) -> Self {
@@ -253,7 +254,7 @@ macro_rules! record {
     (@read [] $n:ident { $($f:tt)* }) => {
         const _: () = {
             type Record = $n;
-            // Never made: what serde derives for it makes the record.
+            // Never constructed: its derived implementation constructs the record itself.
             #[derive(serde::Deserialize)]
             #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
             #[serde(remote = "Record", rename_all = "camelCase")]
@@ -288,7 +289,7 @@ macro_rules! open_enum {
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$va])* $var, )+
-            /// A value this library does not know, as received.
+            /// An unknown value, as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             Unknown(String),
         }
@@ -296,7 +297,7 @@ macro_rules! open_enum {
             /// All values in the specification, in its order.
             pub const KNOWN: &'static [Self] = &[$(Self::$var),+];
 
-            /// Returns the value as it is written.
+            /// Returns the value as written in messages.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 match self { $( Self::$var => $lit, )+ Self::Unknown(s) => s }
@@ -366,13 +367,14 @@ macro_rules! string_id {
 
 /// An object whose type is in one of its fields, the tag.
 ///
-/// `Variant(Type) = "tag" | "alias"`. A tag that is not listed ends in `Unknown`, with every field as
-/// it came. `; Variant(Type) without tag` names the variant that has none. With
-/// `fallback = path`, an unlisted tag is first offered to `path(&str, &RawObject) -> Option<Self>`. With
-/// `untagged = Variant`, an object without a tag reads as that variant, which is written with its tag.
+/// - `Variant(Type) = "tag" | "alias"` lists the tags of a variant. An object with an unlisted tag is read as
+///   `Unknown`, with all its fields as received.
+/// - `; Variant(Type) without tag` names the variant that has no tag.
+/// - With `fallback = path`, an unlisted tag is first passed to `path(&str, &RawObject) -> Option<Self>`.
+/// - With `untagged = Variant`, an object without a tag is read as that variant, which is written with its tag.
 ///
-/// Reading takes one pass if the tag comes first, which is the usual order. Otherwise the fields before it are stored
-/// and read again.
+/// Reading takes a single pass if the tag comes first, which is the usual order. Otherwise the fields before it are
+/// stored and read again.
 macro_rules! tagged {
     (
         $(#[$a:meta])*
@@ -392,7 +394,7 @@ macro_rules! tagged {
         pub enum $name {
             $( $(#[$va])* #[serde(rename = $lit)] $var($ty), )+
             $( $(#[$ua])* #[serde(untagged)] $uvar($uty), )?
-            /// A type this library does not know, with all its fields as received.
+            /// An unknown type, with all its fields as received.
             #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
             #[serde(untagged)]
             Unknown(crate::RawObject),

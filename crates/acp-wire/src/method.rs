@@ -89,7 +89,7 @@ impl Method {
         }
     }
 
-    // The notes behind a row of the table.
+    // The notes that may follow a row of the table.
 
     pub(crate) const fn shared(self) -> Self {
         self
@@ -322,14 +322,14 @@ macro_rules! method_table {
                 #[doc = concat!("The answer to `", $name, "`.")]
                 $var($result),
             )+
-            /// The answer to a method of an extension.
+            /// The result of an extension method.
             Extension(Box<serde_json::value::RawValue>),
         }
         impl $renum {
-            /// Reads the `result` of the answer to `method`.
+            /// Reads the `result` of the response to `method`.
             ///
             /// # Errors
-            /// The method is unknown in this direction, or the result is not what it gives.
+            /// The method does not exist in this direction, or the result does not match it.
             pub fn read(method: &str, result: &serde_json::value::RawValue) -> Result<Self, crate::ReadError> {
                 match method {
                     $( $name => crate::read_result(method, result).map(Self::$var), )+

@@ -1,5 +1,5 @@
-//! The methods of both versions: a row has all that is the same wherever a method is named. Its name, direction and
-//! types, and the capability that allows it. Reading, dispatch, gates and checks follow from it.
+//! The methods of both versions. A row contains everything that depends on the method: its name, sender, types, and the
+//! capability it requires. Reading, dispatch, capability checks and conformance checks are derived from it.
 
 /// The methods of version 1.
 pub(crate) mod v1 {
@@ -11,16 +11,16 @@ pub(crate) mod v1 {
         requests {
         /// A request that a client sends to an agent.
         ClientRequest from Client answered by AgentResponse {
-            /// Initialization: versions and capabilities.
+            /// Initialization: negotiates the version and the capabilities.
             Initialize = "initialize", InitializeRequest => InitializeResponse;
-            /// Authenticates with one of the methods the agent named.
+            /// Authenticates with one of the agent's auth methods.
             Authenticate = "authenticate", AuthenticateRequest => AuthenticateResponse;
             /// Logs out.
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
-            /// Whether authentication is required.
+            /// Returns whether authentication is required.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
                 unstable "part of the unstable schema of November 2026; told by `auth.status`";
-            /// The URLs at which models are called.
+            /// Lists the providers of models.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
             /// Configures a provider.
@@ -29,15 +29,15 @@ pub(crate) mod v1 {
             /// Disables a provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
-            /// Session setup: a new session.
+            /// Session setup: opens a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse;
-            /// Session setup: an old session, replayed.
+            /// Session setup: opens an existing session with a replay.
             LoadSession = "session/load", LoadSessionRequest => LoadSessionResponse, needs_flag "loadSession";
-            /// Lists sessions, page by page.
+            /// Lists sessions, one page at a time.
             ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, needs "sessionCapabilities.list";
             /// Deletes a session permanently.
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, needs "sessionCapabilities.delete";
-            /// An old session, not replayed.
+            /// Opens an existing session without a replay.
             ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "sessionCapabilities.resume";
             /// Frees the resources of a session.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, needs "sessionCapabilities.close";
@@ -45,30 +45,30 @@ pub(crate) mod v1 {
             SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
-            /// Session list: gives a session another title.
+            /// Session list: changes the title of a session.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, needs "sessionCapabilities.title",
                 unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.title`";
-            /// Session list: hides a session from lists, and keeps it.
+            /// Session list: hides a session from lists, but keeps it stored.
             ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, needs "sessionCapabilities.archive",
                 unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, needs "sessionCapabilities.archive",
                 unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
-            /// Session list: whether the agent has a session in memory.
+            /// Session list: returns whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "sessionCapabilities.status",
                 unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.status`";
-            /// A new session that begins as a copy of another.
+            /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
                 unstable "agents in use have it; told by `sessionCapabilities.fork`";
             /// Sets the model.
             SetSessionModel = "session/set_model", SetSessionModelRequest => SetSessionModelResponse,
                 unstable "agents in use have it instead of a config option; told by `models` in session setup";
-            /// Prompt turn: the user's message.
+            /// Prompt turn: sends the user's message.
             Prompt = "session/prompt", PromptRequest => PromptResponse;
         }
         /// A request that an agent sends to a client.
         AgentRequest from Agent answered by ClientResponse {
-            /// Tool calls: asks the user's permission.
+            /// Tool calls: requests the user's permission.
             RequestPermission = "session/request_permission", RequestPermissionRequest => RequestPermissionResponse;
             /// File system: writes a text file.
             WriteTextFile = "fs/write_text_file", WriteTextFileRequest => WriteTextFileResponse, needs_flag "fs.writeTextFile";
@@ -76,31 +76,31 @@ pub(crate) mod v1 {
             ReadTextFile = "fs/read_text_file", ReadTextFileRequest => ReadTextFileResponse, needs_flag "fs.readTextFile";
             /// Terminals: starts a command.
             CreateTerminal = "terminal/create", CreateTerminalRequest => CreateTerminalResponse, needs_flag "terminal";
-            /// Terminals: what it has printed.
+            /// Terminals: returns the output so far.
             TerminalOutput = "terminal/output", TerminalOutputRequest => TerminalOutputResponse, needs_flag "terminal";
-            /// Terminals: ends it and frees it.
+            /// Terminals: kills the command and frees the terminal.
             ReleaseTerminal = "terminal/release", ReleaseTerminalRequest => ReleaseTerminalResponse, needs_flag "terminal";
-            /// Terminals: waits for its end.
+            /// Terminals: waits for the command to exit.
             WaitForTerminalExit = "terminal/wait_for_exit", WaitForTerminalExitRequest => WaitForTerminalExitResponse, needs_flag "terminal";
-            /// Terminals: ends the command.
+            /// Terminals: kills the command.
             KillTerminal = "terminal/kill", KillTerminalRequest => KillTerminalResponse, needs_flag "terminal";
-            /// Elicitation: asks the user for input.
+            /// Elicitation: requests input from the user.
             CreateElicitation = "elicitation/create", CreateElicitationRequest => CreateElicitationResponse, needs "elicitation";
         }
         }
         notifications {
         /// A notification that a client sends to an agent.
         ClientNotification from Client {
-            /// Prompt turn: cancels it.
+            /// Prompt turn: cancels the turn.
             Cancel = "session/cancel", CancelNotification;
         }
         /// A notification that an agent sends to a client.
         AgentNotification from Agent {
-            /// Prompt turn: what happens in a session.
+            /// Prompt turn: reports what happens in a session.
             SessionUpdate = "session/update", SessionNotification;
             /// Elicitation: a URL elicitation has been completed.
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification;
-            /// Whether one must authenticate has changed.
+            /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification,
                 unstable "part of the unstable schema of November 2026; of agents that have `auth.status`";
         }
@@ -122,16 +122,16 @@ pub(crate) mod v2 {
         requests {
         /// A request that a client sends to an agent.
         ClientRequest from Client answered by AgentResponse {
-            /// Initialization: versions and capabilities.
+            /// Initialization: negotiates the version and the capabilities.
             Initialize = "initialize", InitializeRequest => InitializeResponse;
-            /// Authenticates with one of the methods the agent named.
+            /// Authenticates with one of the agent's auth methods.
             Login = "auth/login", LoginAuthRequest => LoginAuthResponse;
             /// Logs out.
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
-            /// Whether authentication is required.
+            /// Returns whether authentication is required.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
                 unstable "part of the unstable schema of November 2026; told by `auth.status`";
-            /// The URLs at which models are called.
+            /// Lists the providers of models.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
             /// Configures a provider.
@@ -140,63 +140,63 @@ pub(crate) mod v2 {
             /// Disables a provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, shared, needs "providers",
                 unstable "part of the unstable schema of November 2026; told by `providers`";
-            /// Session setup: a new session.
+            /// Session setup: opens a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse, needs "session";
-            /// Session setup: an old session, replayed or not.
+            /// Session setup: opens an existing session, with or without a replay.
             ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "session";
-            /// Lists sessions, page by page.
+            /// Lists sessions, one page at a time.
             ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, shared, needs "session";
             /// Deletes a session permanently.
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, shared, needs "session.delete";
             /// Frees the resources of a session.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, shared, needs "session";
-            /// Session list: gives a session another title.
+            /// Session list: changes the title of a session.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, shared, needs "session.title",
                 unstable "part of the unstable schema of November 2026; told by `session.title`";
-            /// Session list: hides a session from lists, and keeps it.
+            /// Session list: hides a session from lists, but keeps it stored.
             ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, shared, needs "session.archive",
                 unstable "part of the unstable schema of November 2026; told by `session.archive`";
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, shared, needs "session.archive",
                 unstable "part of the unstable schema of November 2026; told by `session.archive`";
-            /// Session list: whether the agent has a session in memory.
+            /// Session list: returns whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "session.status",
                 unstable "part of the unstable schema of November 2026; told by `session.status`";
-            /// A new session that begins as a copy of another.
+            /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
                 unstable "agents in use have it; told by `session.fork`";
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse, needs "session";
-            /// Prompt lifecycle: the user's message. The answer says that it has been taken.
+            /// Prompt lifecycle: sends the user's message. The response confirms that it was accepted.
             Prompt = "session/prompt", PromptRequest => PromptResponse, needs "session";
-            /// Tool calls: cancels one.
+            /// Tool calls: cancels a tool call.
             CancelToolCall = "tool_call/cancel", CancelToolCallRequest => CancelToolCallResponse,
                 unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the tool call";
-            /// Tool calls: ends what runs in a terminal of the agent's.
+            /// Tool calls: terminates the command in a display terminal.
             CancelTerminal = "terminal/cancel", CancelTerminalRequest => CancelTerminalResponse,
                 unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the terminal";
         }
         /// A request that an agent sends to a client.
         AgentRequest from Agent answered by ClientResponse {
-            /// Tool calls: asks the user's permission.
+            /// Tool calls: requests the user's permission.
             RequestPermission = "session/request_permission", RequestPermissionRequest => RequestPermissionResponse;
-            /// Elicitation: asks the user for input.
+            /// Elicitation: requests input from the user.
             CreateElicitation = "elicitation/create", CreateElicitationRequest => CreateElicitationResponse, shared, needs "elicitation";
         }
         }
         notifications {
         /// A notification that a client sends to an agent.
         ClientNotification from Client {
-            /// Prompt lifecycle: cancels what the session works on.
+            /// Prompt lifecycle: cancels the work in a session.
             Cancel = "session/cancel", CancelNotification, shared;
         }
         /// A notification that an agent sends to a client.
         AgentNotification from Agent {
-            /// Prompt lifecycle: what happens in a session.
+            /// Prompt lifecycle: reports what happens in a session.
             SessionUpdate = "session/update", UpdateSessionNotification;
             /// Elicitation: a URL elicitation has been completed.
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification, shared;
-            /// Whether one must authenticate has changed.
+            /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification, shared,
                 unstable "part of the unstable schema of November 2026; of agents that have `auth.status`";
         }

@@ -1,8 +1,8 @@
-//! Structs are read from objects only.
+//! Reads structs from JSON objects only.
 //!
-//! What serde derives for a struct also takes an array of its values, in the order in which the fields are
-//! declared: `["s_1", "/work"]` for `{"sessionId": "s_1", "cwd": "/work"}`. The schema has no such form, and
-//! its meaning would change with the order of our declarations.
+//! A struct that derives `Deserialize` also accepts an array of its values in the order of its fields, such as
+//! `["s_1", "/work"]` for `{"sessionId": "s_1", "cwd": "/work"}`. The schema has no such form, and its meaning would
+//! change with the order of our declarations.
 
 use std::fmt;
 
@@ -15,14 +15,13 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(ObjectOnly(d))
 }
 
-/// A deserializer of which a struct is read from an object only. It costs nothing: the one place where it
-/// differs is inlined away.
+/// A deserializer that reads structs from objects only. It costs nothing: the wrapper is inlined away.
 pub(crate) struct ObjectOnly<D>(pub(crate) D);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     type Error = D::Error;
 
-    /// What a derived struct asks for.
+    /// Called by the implementations that serde derives for structs.
     #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -49,7 +48,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for ObjectOnly<D> {
     }
 }
 
-/// A struct's visitor that is shown objects only.
+/// The visitor of a struct that accepts objects only.
 struct ObjectVisitor<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {

@@ -1,4 +1,4 @@
-//! A JSON object kept as it came.
+//! A JSON object that is stored as received.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use serde_json::value::RawValue;
 use crate::lenient::{Lenient, from_text};
 use crate::surrogate::read_lossy;
 
-/// A JSON object whose values are kept as text, in the order they came: what is unknown is written
-/// back as it was read, numbers of any size included.
+/// A JSON object whose values are stored as text, in the order received. Unknown content is written back exactly as it
+/// was read, including numbers of any size.
 #[derive(Clone, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
-/// The fields that name a kind. The longest name there is has 25 bytes.
+/// The fields that contain a type. The longest known type has 25 bytes.
 const KINDS: [&str; 2] = ["type", "sessionUpdate"];
 const LONGEST_KIND: usize = 64;
 
-/// The names of its fields and what kind it is: nobody knows what else is secret in what is unknown.
+/// Shows only the names of the fields and the type, because an unknown value may be secret.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
@@ -33,16 +33,16 @@ impl fmt::Debug for RawObject {
 }
 
 impl RawObject {
-    /// Whether the object has no fields.
+    /// Returns `true` if the object has no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value of a field as JSON text.
+    /// Returns the value of a field as JSON text.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&RawValue> {
-        // The last one wins, as in every JSON reader.
+        // The last one wins, as in other JSON readers.
         self.0
             .iter()
             .rev()
@@ -50,19 +50,19 @@ impl RawObject {
             .map(|(_, v)| v.as_ref())
     }
 
-    /// Whether there is such a field, and not `null`: writers are known to write `null` for absent.
+    /// Returns `true` if the object has this field and it is not `null`. Some writers send `null` for an absent field.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(|raw| raw.get() != "null")
     }
 
-    /// The value of a field, if it is there and can be read as a `T`.
+    /// Returns the value of a field, if it exists and can be read as a `T`.
     #[must_use]
     pub fn field<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         self.get(key).and_then(|raw| from_raw(raw).ok())
     }
 
-    /// The fields in the order they came.
+    /// Returns the fields in the order received.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.0.iter().map(|(k, v)| (k.as_str(), v.as_ref()))
     }
@@ -72,7 +72,7 @@ impl RawObject {
         self.0.push((key, value));
     }
 
-    /// The value of a field that must be there, as a `T`.
+    /// Reads the value of a required field as a `T`.
     pub(crate) fn required<T: DeserializeOwned, E: serde::de::Error>(
         &self,
         key: &'static str,
@@ -81,12 +81,12 @@ impl RawObject {
         from_raw(raw).map_err(|e| E::custom(format_args!("{key}: {e}")))
     }
 
-    /// The items of a field that is a list, those left out that are no `T`.
+    /// Reads the items of a list. Items that are not a `T` are skipped.
     pub(crate) fn list<T: Lenient>(&self, key: &str) -> Option<Vec<T>> {
         from_text(self.get(key)?.get())
     }
 
-    /// The object with a field called by another name, in place of any of that name.
+    /// Renames a field, and removes any other field with the new name.
     #[must_use]
     pub fn renamed(mut self, from: &str, to: &str) -> Self {
         if from != to && self.has(from) {
@@ -98,7 +98,7 @@ impl RawObject {
         self
     }
 
-    /// Sets a field: in its place, or at the end.
+    /// Sets a field, in place if it exists, or else at the end.
     pub fn set(&mut self, key: &str, value: Box<RawValue>) {
         match self.0.iter_mut().rev().find(|(k, _)| k == key) {
             Some((_, old)) => *old = value,
@@ -106,7 +106,7 @@ impl RawObject {
         }
     }
 
-    /// Takes a field out; its last value, if it came more than once.
+    /// Removes a field, and returns its value: the last one if the field occurs more than once.
     pub fn take(&mut self, key: &str) -> Option<Box<RawValue>> {
         let mut taken = None;
         self.0.retain_mut(|(k, value)| {
@@ -119,12 +119,12 @@ impl RawObject {
         taken
     }
 
-    /// Keeps the fields that `keep` says yes to.
+    /// Retains only the fields for which `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str, &RawValue) -> bool) {
         self.0.retain(|(key, value)| keep(key, value));
     }
 
-    /// The object without some fields.
+    /// Removes the fields with these names.
     #[must_use]
     pub fn without(mut self, keys: &[&str]) -> Self {
         self.0.retain(|(key, _)| !keys.contains(&key.as_str()));
@@ -134,10 +134,10 @@ impl RawObject {
     /// Reads the whole object as a `T`.
     ///
     /// # Errors
-    /// What `T` says of the object.
+    /// The object is not a valid `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        // Unknown and out-of-order objects are rare; reading them from their text keeps one set of
-        // rules for them and for the fast way.
+        // Unknown objects and those whose tag is not first are rare. Reading them from their text applies the same
+        // rules as the fast path.
         let text = serde_json::to_string(self)?;
         read_lossy(&text, |text| serde_json::from_str(text))
     }

@@ -1,83 +1,84 @@
-//! What an agent's sessions can do, in both versions: a field a method or a parameter that not every agent has.
+//! The session capabilities of an agent, in both versions. Each field is a method or a parameter that not every agent
+//! supports.
 
-/// Version 1.
+/// The session capabilities of version 1.
 pub(crate) mod v1 {
     use crate::v1::SessionSystemPromptCapabilities;
 
     record! {
-        /// Which further `session/*` methods an agent has.
+        /// An agent's support for further `session/*` methods.
         pub struct SessionCapabilities {
-            /// `session/list`.
+            /// Support for `session/list`.
             optional list: SessionListCapabilities,
-            /// `session/delete`.
+            /// Support for `session/delete`.
             optional delete: SessionDeleteCapabilities,
-            /// `additionalDirectories` in session setup.
+            /// Support for `additionalDirectories` in session setup.
             optional additional_directories: SessionAdditionalDirectoriesCapabilities,
-            /// `session/resume`.
+            /// Support for `session/resume`.
             optional resume: SessionResumeCapabilities,
-            /// `session/close`.
+            /// Support for `session/close`.
             optional close: SessionCloseCapabilities,
-            /// `session/fork`. Unstable.
+            /// Support for `session/fork`. Unstable.
             optional fork: SessionForkCapabilities,
-            /// `session/set_title`. Unstable.
+            /// Support for `session/set_title`. Unstable.
             optional title: SessionTitleCapabilities,
-            /// `session/archive` and `session/unarchive`. Unstable.
+            /// Support for `session/archive` and `session/unarchive`. Unstable.
             optional archive: SessionArchiveCapabilities,
-            /// `session/status`. Unstable.
+            /// Support for `session/status`. Unstable.
             optional status: SessionStatusCapabilities,
-            /// `systemPrompt` in session setup. Unstable.
+            /// Support for `systemPrompt` in session setup. Unstable.
             optional system_prompt: SessionSystemPromptCapabilities,
         }
     }
 
     record! {
-        /// Present when the agent has `session/archive`, `session/unarchive`, the filter of `session/list`, and says of each
-        /// listed session whether it is archived.
+        /// An empty object that marks support for `session/archive`, `session/unarchive` and the filter of
+        /// `session/list`. The agent also reports for each listed session whether it is archived.
         pub struct SessionArchiveCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/status`.
+        /// An empty object that marks support for `session/status`.
         pub struct SessionStatusCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/list`.
+        /// An empty object that marks support for `session/list`.
         pub struct SessionListCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/delete`.
+        /// An empty object that marks support for `session/delete`.
         pub struct SessionDeleteCapabilities {}
     }
 
     record! {
-        /// Present when the agent takes `additionalDirectories`.
+        /// An empty object that marks support for `additionalDirectories`.
         pub struct SessionAdditionalDirectoriesCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/resume`.
+        /// An empty object that marks support for `session/resume`.
         pub struct SessionResumeCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/set_title`.
+        /// An empty object that marks support for `session/set_title`.
         pub struct SessionTitleCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/close`.
+        /// An empty object that marks support for `session/close`.
         pub struct SessionCloseCapabilities {}
     }
 
     record! {
-        /// Present when the agent has `session/fork`.
+        /// An empty object that marks support for `session/fork`.
         pub struct SessionForkCapabilities {}
     }
 }
 
-/// Version 2.
+/// The session capabilities of version 2.
 pub(crate) mod v2 {
     pub use super::v1::{
         SessionAdditionalDirectoriesCapabilities, SessionArchiveCapabilities,
@@ -92,25 +93,26 @@ pub(crate) mod v2 {
     use crate::v2::*;
 
     record! {
-        /// What an agent's sessions have beyond new, list, resume, close, prompt, cancel and update.
+        /// An agent's support for methods and parameters of sessions besides new, list, resume, close, prompt, cancel
+        /// and update.
         pub struct SessionCapabilities {
-            /// Which content it takes in prompts, beside text and resource links.
+            /// The content that the agent accepts in prompts, besides text and resource links.
             optional prompt: PromptCapabilities,
-            /// Which MCP servers it connects to.
+            /// The transports to MCP servers that the agent supports.
             optional mcp: McpCapabilities,
-            /// `session/delete`.
+            /// Support for `session/delete`.
             optional delete: SessionDeleteCapabilities,
-            /// `additionalDirectories` in session setup.
+            /// Support for `additionalDirectories` in session setup.
             optional additional_directories: SessionAdditionalDirectoriesCapabilities,
-            /// `session/fork`. Unstable.
+            /// Support for `session/fork`. Unstable.
             optional fork: SessionForkCapabilities,
-            /// `session/set_title`. Unstable.
+            /// Support for `session/set_title`. Unstable.
             optional title: SessionTitleCapabilities,
-            /// `session/archive` and `session/unarchive`. Unstable.
+            /// Support for `session/archive` and `session/unarchive`. Unstable.
             optional archive: SessionArchiveCapabilities,
-            /// `session/status`. Unstable.
+            /// Support for `session/status`. Unstable.
             optional status: SessionStatusCapabilities,
-            /// `systemPrompt` in session setup. Unstable.
+            /// Support for `systemPrompt` in session setup. Unstable.
             optional system_prompt: SessionSystemPromptCapabilities,
         }
     }

@@ -1,13 +1,13 @@
-//! Text with half of a character in it.
+//! Lone surrogates: text that contains half of a character.
 //!
-//! In JavaScript a string may be cut within an emoji, and `JSON.stringify` writes the half as an escape
-//! of its own, `"\ud83d"`. That is JSON by its grammar, but no Unicode: `serde_json` refuses to read it
-//! into a string. One such half must not lose the whole message, so what cannot be read is read once more
-//! with U+FFFD in place of each half. What can be read costs nothing.
+//! In JavaScript, a string may be cut in the middle of an emoji, and `JSON.stringify` writes the half as a separate
+//! escape, `"\ud83d"`. That is valid JSON by its grammar, but not Unicode, and `serde_json` does not read it into a
+//! string. One such escape must not lose the whole message. So a text that cannot be read is read again with U+FFFD in
+//! place of each lone surrogate. Texts that can be read cost nothing extra.
 
 use crate::text::code_unit;
 
-/// Reads `text`; if that fails for halves of characters, reads it without them.
+/// Reads `text`. If that fails and `text` has lone surrogates, reads it again without them.
 pub(crate) fn read_lossy<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<T, E> {
     read(text).or_else(|error| match replace_lone_surrogates(text) {
         Some(mended) => read(&mended),
@@ -15,14 +15,14 @@ pub(crate) fn read_lossy<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) 
     })
 }
 
-/// The JSON text with `\ufffd` for each escape of a lone surrogate; `None` if there is none.
+/// Replaces each escape of a lone surrogate with `\ufffd`. Returns `None` if there is none.
 ///
-/// A place in the one is the same place in the other, so what is said of an error stays true.
+/// All positions stay the same, so the positions in error messages remain correct.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut mended: Option<Vec<u8>> = None;
     let bytes = text.as_bytes();
     let mut at = 0;
-    // Backslashes are in strings only, and each begins an escape.
+    // Backslashes occur only in strings, and each starts an escape.
     while let Some(found) = memchr::memchr(b'\\', bytes.get(at..)?) {
         at += found;
         at += match (
@@ -44,7 +44,7 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
     String::from_utf8(mended?).ok()
 }
 
-/// What the escape at a place stands for, if it is one of the form `\uXXXX`.
+/// Returns the code unit of the escape at a position, if it has the form `\uXXXX`.
 fn escaped_code_unit(bytes: &[u8], at: usize) -> Option<u16> {
     code_unit(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?)
 }
@@ -86,7 +86,7 @@ mod tests {
             r#""\ud83d\ude00""#,
             r#""\\ud83d""#,
             r#""\\\\ude00 \u00e9 \uffff""#,
-            // Not JSON at all.
+            // Not valid JSON.
             r#""\ud83"#,
             r#""\ud8+1""#,
             r#""\u"#,

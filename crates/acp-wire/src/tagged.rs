@@ -1,4 +1,4 @@
-//! How an object that is told apart by one of its fields is read; used by `tagged!`.
+//! Reading of tagged objects, whose type is in one of their fields; used by `tagged!`.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use serde_json::value::RawValue;
 use crate::RawObject;
 use crate::lenient::CowStr;
 
-/// The tags of one union.
+/// The tags of a union.
 pub(crate) trait Tags: Copy {
     /// The field that holds the tag.
     const FIELD: &'static str;
-    /// The variant a tag stands for.
+    /// Returns the variant for a tag, or `None` if the tag is unknown.
     fn of(tag: &str) -> Option<Self>;
 }
 
 /// An object whose tag has been read.
 pub(crate) enum TaggedObject<K, A> {
-    /// A known tag, and the fields that are left to read.
+    /// A known tag, and the remaining fields.
     Tagged(K, UntaggedFields<A>),
-    /// An unknown tag, and the whole object with it.
+    /// An unknown tag, and the whole object including the tag.
     Unknown(String, RawObject),
-    /// No tag at all, and the whole object.
+    /// The whole object, without a tag.
     Untagged(RawObject),
 }
 
-/// The fields beside the tag.
+/// The fields besides the tag.
 pub(crate) enum UntaggedFields<A> {
-    /// The tag came first: the rest has not been touched.
+    /// The tag came first: the other fields are still unread.
     Streamed(A),
-    /// Fields came before the tag, so all of them were kept.
+    /// Other fields came before the tag, so all of them were stored.
     Buffered(RawObject),
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(
             continue;
         }
         match map.next_value_seed(TagSeed::<K>(std::marker::PhantomData))? {
-            // Writers are known to write `null` for absent.
+            // Some writers send `null` for an absent tag.
             None => {}
             Some(Ok(known)) if object.is_empty() => {
                 return Ok(TaggedObject::Tagged(known, UntaggedFields::Streamed(map)));
@@ -83,7 +83,7 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(
     Ok(TaggedObject::Untagged(object))
 }
 
-/// Reads the tag without allocating when it is known; `None` for `null`.
+/// Reads the tag without an allocation if it is known. Returns `None` for `null`.
 struct TagSeed<K>(std::marker::PhantomData<K>);
 
 impl<'de, K: Tags> DeserializeSeed<'de> for TagSeed<K> {
@@ -106,7 +106,7 @@ impl<K: Tags> Visitor<'_> for TagSeed<K> {
     }
 }
 
-// The macros are made for public types.
+// The macros generate public types, hence the allowed lints.
 #[cfg(test)]
 #[allow(unreachable_pub, dead_code)]
 mod tests {
@@ -135,7 +135,7 @@ mod tests {
 
     type Fields = BTreeMap<String, u32>;
 
-    /// What [`open`] made of an object.
+    /// The result of [`open`].
     #[derive(Debug, PartialEq)]
     enum OpenedColour {
         Streamed(Colour, Fields),
@@ -255,7 +255,7 @@ mod tests {
         }
     }
 
-    // The macro on top of it.
+    // The macro that uses it.
     tagged! {
         /// With a variant that has no tag, an alias and a fallback.
         pub enum ColourUnion by "colour" {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_macro_offers_an_unknown_tag_to_the_fallback_only() {
-        // The fallback takes the tag, but cannot read the object.
+        // The fallback accepts the tag, but cannot read the object.
         let json = r#"{"colour":"crimson","name":"n","value":"v"}"#;
         let paint: ColourUnion = serde_json::from_str(json).unwrap();
         assert!(matches!(paint, ColourUnion::Unknown(_)), "{paint:?}");

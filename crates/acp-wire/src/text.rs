@@ -1,30 +1,30 @@
-//! The text of a JSON string, read and written in pieces.
+//! Reads and writes the text of a JSON string in pieces.
 //!
-//! `serde_json` reads and writes a string whole, and puts one that has escapes together in a buffer of its own.
-//! What is as large as a file can be sent while it is being written, and read while it arrives.
+//! `serde_json` reads and writes a string as a whole, and collects a string with escapes in a separate buffer. With
+//! this module, content as large as a file can be sent while it is being written, and read while it arrives.
 
 /// How far a piece of a string has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringProgress {
-    /// All but so few bytes that one cannot tell yet what they are: a character or an escape that is cut off.
+    /// Up to the end of the piece, except for the last few bytes, which may be the start of a character or an escape.
     Incomplete,
     /// Up to the quote that ends the string.
     Complete,
-    /// Up to something that no string of JSON has.
+    /// Up to something that is invalid in a JSON string.
     Invalid,
 }
 
-/// The longest escape: two halves of a character, `\ud83d\ude00`.
+/// The length of the longest escape, a surrogate pair: `\ud83d\ude00`.
 const LONGEST_ESCAPE: usize = 12;
 
-/// Appends to `text` what stands in this piece of a JSON string, with its escapes resolved; half a character
-/// reads as U+FFFD. Tells how many bytes of the piece that was, and why no more.
+/// Appends the text of this piece of a JSON string to `text`. Escapes are resolved; a lone surrogate is read as U+FFFD.
+/// Returns how many bytes of the piece were read, and why reading stopped.
 pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     let (valid, mut end) = match std::str::from_utf8(piece) {
         Ok(valid) => (valid, StringProgress::Incomplete),
         Err(error) => {
             let valid = piece.get(..error.valid_up_to()).unwrap_or_default();
-            // Not cut off, but no character: wrong, unless the string has ended before it.
+            // A whole but invalid character is an error, unless the string ends before it.
             let end = error
                 .error_len()
                 .map_or(StringProgress::Incomplete, |_| StringProgress::Invalid);
@@ -48,7 +48,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
             rest = behind;
             continue;
         }
-        // Half an escape may be followed by the other half; a control character is none of JSON's.
+        // An unfinished escape may continue in the next piece. A control character is invalid in JSON.
         let cut = from.starts_with('\\')
             && from.len() < LONGEST_ESCAPE
             && end == StringProgress::Incomplete;
@@ -62,11 +62,11 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     (valid.len() - rest.len(), end)
 }
 
-/// How many bytes there are ahead of the first one that does not stand for itself in a JSON string.
+/// Returns the number of bytes before the first one that is special in a JSON string.
 fn plain_len(bytes: &[u8]) -> usize {
     const WORD: usize = size_of::<u64>();
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // The highest bit of each byte that is below `n`. Of those above the first such byte it may be set, too.
+    // Sets the highest bit of each byte that is below `n`. Bytes after the first such byte may have it set in error.
     let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & (ONES << 7);
     let (words, _) = bytes.as_chunks::<WORD>();
     for (at, word) in words.iter().enumerate() {
@@ -83,7 +83,8 @@ fn plain_len(bytes: &[u8]) -> usize {
     from + rest.iter().position(special).unwrap_or(rest.len())
 }
 
-/// The character that an escape stands for, and what is behind it. `None` if it is none, or may not be whole.
+/// Reads an escape. Returns its character and the rest of the text, or `None` if the escape is invalid or may be
+/// incomplete.
 fn read_escape(from: &str) -> Option<(char, &str)> {
     let mut chars = from.strip_prefix('\\')?.chars();
     let character = match chars.next()? {
@@ -102,7 +103,7 @@ fn read_escape(from: &str) -> Option<(char, &str)> {
 fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
     let (first, behind) = read_code_unit(digits)?;
     if !matches!(first, 0xd800..=0xdbff) {
-        // The second half alone is half a character, too.
+        // A low surrogate alone is a lone surrogate, too.
         let character = char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
         return Some((character, behind));
     }
@@ -115,13 +116,13 @@ fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
             }
             _ => half,
         },
-        // The other half may be still to come.
+        // The low surrogate may still follow.
         [] | [b'\\'] | [b'\\', b'u', ..] => None,
         _ => half,
     }
 }
 
-/// Writes a text as it stands between the quotes of a JSON string.
+/// Appends a text as it is written between the quotes of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
@@ -150,15 +151,15 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Four hexadecimal digits, and what is behind them.
+/// Reads four hexadecimal digits. Returns their value and the rest of the text.
 fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     Some((code_unit(digits.as_bytes())?, rest))
 }
 
-/// What hexadecimal digits stand for.
+/// Returns the value of hexadecimal digits.
 pub(crate) fn code_unit(digits: &[u8]) -> Option<u16> {
-    // `from_str_radix` would take a sign, too.
+    // `from_str_radix` would accept a sign, too.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
@@ -171,7 +172,8 @@ mod tests {
 
     use super::*;
 
-    /// The text between the quotes of a JSON string; `None` if there is a quote in it, or it is none.
+    /// Returns the text between the quotes of a JSON string. Returns `None` if the string is invalid or contains a
+    /// quote.
     fn unescaped(inner: &str) -> Option<String> {
         let mut text = String::new();
         let (used, end) = unescape(format!("{inner}\"").as_bytes(), &mut text);
@@ -197,7 +199,7 @@ mod tests {
         }
     }
 
-    /// What is read when it arrives in pieces; what is left of one is there again with the next.
+    /// Reads bytes in pieces of this size. The unread rest of each piece is put before the next one.
     fn in_pieces(bytes: &[u8], size: usize) -> (String, StringProgress) {
         let (mut text, mut waiting) = (String::new(), Vec::new());
         for piece in bytes.chunks(size) {
@@ -228,7 +230,7 @@ mod tests {
                 );
             }
         }
-        // What is behind the end is not looked at.
+        // Bytes after the end are ignored.
         assert_eq!(
             in_pieces(b"a\"\xff", 9),
             ("a".to_owned(), StringProgress::Complete)
@@ -276,7 +278,7 @@ mod tests {
         #[test]
         fn nothing_makes_it_panic(inner: String) {
             let json = format!("\"{inner}\"");
-            // What both read, they read alike.
+            // If both accept the string, they read the same text.
             if let (Some(text), Ok(read)) = (unescaped(&inner), serde_json::from_str::<String>(&json)) {
                 prop_assert_eq!(text, read);
             }

@@ -1,10 +1,10 @@
-//! One agent and one client, in both versions of the protocol: the same code, other words on the wire.
+//! One agent and one client in both versions of the protocol: the same code, different messages on the wire.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example both_versions
 //! ```
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
@@ -29,8 +29,7 @@ impl Agent for BothVersionsAgent {
     }
 }
 
-/// Prints the words of the wire. A client that only shows what the user sees renders the thread, and has
-/// no need of them.
+/// Prints updates as they are on the wire. A client that only shows what the user sees renders the thread instead.
 struct WirePrinter(ProtocolVersion);
 
 impl Client for WirePrinter {
@@ -48,7 +47,7 @@ impl Client for WirePrinter {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
-    // What each side speaks at most. Version 2 is spoken where both do.
+    // The latest version that each side supports. Version 2 is used if both do.
     let (old, new) = (Options::new(), Options::new().draft_version_2());
     for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
         let version = agents.latest().min(clients.latest());

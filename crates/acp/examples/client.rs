@@ -1,10 +1,10 @@
-//! The least useful client: it starts an agent, prompts it once, and prints what it says.
+//! The smallest useful client: it starts an agent, sends one prompt, and prints the response.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example client -- "Hello" gemini --acp
 //! ```
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .await?;
         Ok::<_, Box<dyn Error>>(session.prompt(prompt.as_str()).await?)
     };
-    // When this is done the agent has ended, too.
+    // When this returns, the agent's process has exited, too.
     println!("\n({})", driver.run(work).await?);
     Ok(())
 }

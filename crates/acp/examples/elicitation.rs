@@ -1,10 +1,10 @@
-//! An agent that requests input from the user, by a form.
+//! An agent that requests input from the user with a form.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example elicitation
 //! ```
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, Turn};
@@ -35,7 +35,7 @@ impl Agent for ElicitingAgent {
         let form = ElicitationMode::Form {
             requested_schema: form,
         };
-        // A client that shows no forms is not asked: `Error::Unsupported`.
+        // If the client does not support forms, this returns `Error::Unsupported` and nothing is sent.
         match turn.elicit("Who is there?", form, None).await? {
             ElicitationAction::Accept(accepted) => {
                 let fields = accepted.content.unwrap_or_default();
@@ -51,7 +51,7 @@ impl Agent for ElicitingAgent {
     }
 }
 
-/// The user at the client, who is always called Ada.
+/// The user at the client, whose name is always Ada.
 struct ScriptedPerson;
 
 impl Elicitation<()> for ScriptedPerson {

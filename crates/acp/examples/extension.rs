@@ -1,10 +1,10 @@
-//! Methods of one's own, asked and told both ways.
+//! Custom methods: requests and notifications in both directions.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example extension
 //! ```
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use acp::agent::{
@@ -18,7 +18,7 @@ use acp::{Connection, Result, transport};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// What a client asks the agent.
+/// A request from the client to the agent.
 #[derive(Serialize, Deserialize)]
 struct SumRequest {
     numbers: Vec<i64>,
@@ -29,7 +29,7 @@ impl Request for SumRequest {
     type Response = i64;
 }
 
-/// What a client tells the agent.
+/// A notification from the client to the agent.
 #[derive(Debug, Serialize, Deserialize)]
 struct HintNotification {
     text: String,
@@ -39,7 +39,7 @@ impl Notification for HintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// What an agent asks the client.
+/// A request from the agent to the client.
 #[derive(Serialize, Deserialize)]
 struct GetSelection {}
 
@@ -53,7 +53,7 @@ struct Selection {
     text: String,
 }
 
-/// An agent that adds, and takes hints.
+/// An agent that adds numbers and accepts hints.
 struct ExtensionAgent;
 
 impl Agent for ExtensionAgent {
@@ -90,7 +90,7 @@ impl Agent for ExtensionAgent {
     }
 }
 
-/// A client that knows what is selected.
+/// A client that knows what the user has selected.
 struct ExtensionClient;
 
 impl Client for ExtensionClient {
@@ -125,7 +125,7 @@ async fn main() -> Result<()> {
         "the sum is {}",
         conn.request(&SumRequest { numbers }).await?
     );
-    // Without types of one's own.
+    // A request without a type for it.
     let unknown = conn.request_raw("_example.com/product", &[1, 2, 3]).await;
     println!(
         "and then: {}",

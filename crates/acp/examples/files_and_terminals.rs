@@ -1,13 +1,13 @@
-//! An agent that reads a file and runs a command through its client, and the least a client needs for it.
+//! An agent that reads a file and runs a command through its client, and the smallest client that allows this.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example files_and_terminals
 //! ```
 //!
-//! This client lends what it is asked for. The crate `acp-host` is what a client should lend: files confined
-//! to a directory, commands that end with all of their children, output as it comes.
+//! This client allows everything. The crate `acp-host` has what a real client should use: files confined to a
+//! directory, commands that end with all of their children, and output as it is printed.
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ impl Agent for FilesAndTerminalsAgent {
         let version = TerminalCommand::new("cargo", ["--version"]);
         let terminal = turn.create_terminal(version).await?;
         let call = v1::ToolCall::new("call_1", "Look for cargo").kind(v1::ToolKind::Execute);
-        // In the client's eyes the terminal is part of the tool call, and shows what is printed.
+        // In the client, the terminal is part of the tool call, which shows its output.
         let call = turn
             .tool_call(call.content([terminal.as_content()]))
             .await?;
@@ -54,17 +54,17 @@ impl Agent for FilesAndTerminalsAgent {
     }
 }
 
-/// How much of what a command prints is read, in bytes.
+/// How many bytes of a command's output are read.
 const KEPT: u64 = 64 * 1024;
 
-/// Files and terminals of this process.
+/// The files of this machine, and terminals whose commands this process runs.
 #[derive(Default)]
 struct LocalHost {
     commands: Mutex<HashMap<v1::TerminalId, RunningCommand>>,
     next: AtomicU64,
 }
 
-/// A command: how it has ended, once it has, and the task that waits for it.
+/// A running command: its outcome, once it has one, and the task that waits for it.
 struct RunningCommand {
     done: watch::Receiver<Option<CommandOutcome>>,
     task: tokio::task::JoinHandle<()>,
@@ -96,7 +96,7 @@ impl ReadTextFile<()> for LocalHost {
     ) -> Result<v1::ReadTextFileResponse> {
         let text = tokio::fs::read_to_string(&request.path).await;
         let text = text.map_err(|_| Error::resource_not_found(&request.path))?;
-        // Lines count from 1.
+        // Line numbers start at 1.
         let first = request.line.unwrap_or(1).saturating_sub(1) as usize;
         let lines = request.limit.map_or(usize::MAX, |limit| limit as usize);
         let wanted = text.split_inclusive('\n').skip(first).take(lines);
@@ -155,7 +155,7 @@ impl Terminals<()> for LocalHost {
     ) -> Result<v1::WaitForTerminalExitResponse> {
         let mut done = self.command(&r.terminal_id, |running| running.done.clone())?;
         let mut exit = v1::WaitForTerminalExitResponse::new();
-        // It fails when the command was killed: there is no exit code then.
+        // Waiting fails if the command was killed. There is no exit code then.
         if let Ok(done) = done.wait_for(Option::is_some).await {
             exit.exit_code = done.as_ref().and_then(|done| done.exit_code);
         }

@@ -1,10 +1,10 @@
-//! An agent that asks before it acts, and a client that lets it look but not change.
+//! An agent that asks before it acts, and a client that lets it read but not change anything.
 //!
 //! ```sh
 //! cargo run -p acp-sdk --example permission
 //! ```
 
-// Clippy takes a program that prints for one that logs.
+// Clippy warns about printing, which is this program's purpose.
 #![allow(clippy::print_stdout)]
 
 use acp::agent::{
@@ -31,7 +31,7 @@ impl Agent for PermissionAgent {
         ] {
             let call = turn.tool_call(NewToolCall::new(what).kind(kind)).await?;
             match turn.ask(&call).await? {
-                // Here it would be done.
+                // A real agent would act here.
                 PermissionAnswer::Allowed => call.complete().await?,
                 PermissionAnswer::Rejected => call.fail("not allowed").await?,
                 PermissionAnswer::Cancelled => return Ok(StopReason::Cancelled),

@@ -71,7 +71,7 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// The implementation to report in version 2, which requires one, when the author gives none.
+/// Returns the name and version to report in version 2, which requires them, if the program sets none.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }

@@ -18,7 +18,7 @@ pub fn memory(message: &[u8]) -> usize {
     memory::memory_of(message)
 }
 
-/// What a message is, as far as its first and last bytes show.
+/// The type and id of a message, as far as its first and last bytes show.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
     /// A response to this request.

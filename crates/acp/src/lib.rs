@@ -23,7 +23,7 @@
 //! - `process`, on by default: [`Transport::spawn`], which runs an agent as a child process that ends with its
 //!   connection. Requires a tokio runtime.
 //! - `unstable`, off by default: methods and updates that are not part of the protocol yet, such as `session/fork`
-//!   and subagents. They follow upstream and may change in a minor release: decision 17.
+//!   and subagents. They follow upstream and may change in a minor release: `docs/decisions/0017-unstable-methods.md`.
 //! - `unstable-v2`, off by default: the draft of version 2 ([`Options::draft_version_2`]). It may change in the same
 //!   way.
 //! - `bridge`, off by default: [`bridge`], which connects an agent of one protocol version to a client of the other.

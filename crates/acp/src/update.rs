@@ -38,7 +38,7 @@ pub enum Update {
     AgentThoughtChunk(MessageChunk),
     /// A whole thought of the agent. Replaces what was sent of it before. Version 2.
     AgentThought(Message),
-    /// Whether the agent works. Version 2.
+    /// The agent's state: working, idle or waiting for the user. Version 2.
     StateUpdate(StateUpdate),
     /// A new or changed tool call.
     ToolCallUpdate(Box<ToolCallPatch>),
@@ -72,7 +72,7 @@ pub enum Update {
     SubagentUpdate(Box<SubagentUpdate>),
     /// A message from one session to another. Unstable.
     SessionMessage(Box<SessionMessage>),
-    /// A chunk of such a message. Unstable.
+    /// A chunk of a message between sessions. Unstable.
     SessionMessageChunk(SessionMessageChunk),
     /// An unknown type of update, as received.
     Unknown(RawObject),

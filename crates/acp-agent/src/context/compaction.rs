@@ -1,4 +1,4 @@
-//! A conversation made shorter: what stands in for what, and what of it is kept in the session's log.
+//! Compaction of a conversation, and how it is stored in the session's history.
 
 use acp::v1::{ContentBlock, TextContent};
 use serde::{Deserialize, Serialize};
@@ -7,59 +7,57 @@ use serde_json::json;
 use crate::model::message::{ModelMessage, ToolResult};
 use crate::text::{head, tail};
 
-/// Results of tool calls that are longer than this are cut, in bytes, where room is needed; and so much of each
-/// is left.
+/// Results of tool calls that are longer than this, in bytes, are truncated when the context window fills up.
 const LONG_RESULT: usize = 8 * 1024;
 
-/// What is left of such a result, in bytes: half of it the beginning, half of it the end.
+/// The length of a truncated result in bytes: one half from its start, the other from its end.
 pub(crate) const CUT_RESULT: usize = 2 * 1024;
 
-/// What the model has said to its summary. Without it two messages of the person's would follow each other,
-/// which some models refuse.
+/// The model's response to its summary. Without it two user messages would follow each other, which some models reject.
 const UNDERSTOOD: &str = "Continuing from there.";
 
-/// What the summary begins with.
+/// The start of each summary message.
 const SUMMARY: &str = "Summary of the conversation so far:\n\n";
 
-/// What marks a summary in the custom data of its text.
+/// The key in the `_meta` of a text that marks it as a summary.
 const MARK: &str = "acp_agent.summary";
 
-/// How a conversation was made shorter. It is kept in the log, where it holds for all that the model was told
-/// before: so what is written today is read by later versions.
+/// A compaction of a conversation. It is stored in the history and applies to all messages before it, so later versions
+/// must be able to read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Compaction {
-    /// What stands in for what is left out. Absent if results of tool calls were cut and nothing else.
+    /// Replaces the summarized messages. `None` if only results of tool calls were truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
     #[serde(default)]
     pub(crate) keeps: KeptTail,
-    /// Results of tool calls that were longer than the first of these numbers have as many bytes as the second,
-    /// but for those of the last round.
+    /// Results of tool calls longer than the first number of bytes are truncated to the second, except those of the
+    /// last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) results: Option<(usize, usize)>,
 }
 
-/// What stays behind a summary.
+/// What is kept after a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeptTail {
-    /// The last prompt, and all that has come after it.
+    /// The last prompt and everything after it.
     #[default]
     Turn,
-    /// The last prompt alone: what has come after it is summarised, too.
+    /// Only the last prompt. What came after it is part of the summary.
     Prompt,
 }
 
-/// How much of a session a summary stands for.
+/// The part of a session that a summary replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct SummarySpan {
-    /// The prompts.
+    /// The number of prompts.
     pub(crate) prompts: usize,
-    /// The model's answers to the prompt that follows it.
+    /// The number of rounds already run for the prompt that follows the summary.
     pub(crate) rounds: usize,
 }
 
-/// How much a message stands for, if it is a summary.
+/// Returns the part that a message replaces, if it is a summary.
 pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     let ModelMessage::User(content) = message else {
         return None;
@@ -71,7 +69,7 @@ pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     serde_json::from_value(mark.clone()).ok()
 }
 
-/// The length of a message, in bytes.
+/// Returns the length of a message in bytes.
 pub(crate) fn size(message: &ModelMessage) -> u64 {
     let length = match message {
         ModelMessage::User(content) => content.iter().map(block_size).sum(),
@@ -84,24 +82,25 @@ pub(crate) fn size(message: &ModelMessage) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// What a picture counts for, in bytes. Providers count a picture's pixels, not its bytes.
+/// The length that an image counts as, in bytes. Providers count the pixels of an image, not its bytes.
 const PICTURE: usize = 6 * 1024;
 
 fn block_size(block: &ContentBlock) -> usize {
     block.as_text().map_or(PICTURE, str::len)
 }
 
-/// The length of a conversation, in bytes.
+/// Returns the length of a conversation in bytes.
 pub(crate) fn size_of(messages: &[ModelMessage]) -> u64 {
     messages.iter().map(size).sum()
 }
 
-/// Whether it is a round of the model's. One that was silent may be in the log, and is not in the conversation.
+/// Returns `true` if the message is a round of the model. The history may contain silent rounds, which are not in the
+/// conversation.
 fn is_round(message: &ModelMessage) -> bool {
     matches!(message, ModelMessage::Assistant { .. }) && !message.is_silent()
 }
 
-/// Where the last prompt is.
+/// Returns the index of the last prompt.
 pub(crate) fn last_prompt(messages: &[ModelMessage]) -> Option<usize> {
     let is_prompt = |message: &ModelMessage| {
         matches!(message, ModelMessage::User(_)) && summary_span(message).is_none()
@@ -110,7 +109,7 @@ pub(crate) fn last_prompt(messages: &[ModelMessage]) -> Option<usize> {
 }
 
 impl Compaction {
-    /// Cuts long results, and nothing else.
+    /// Creates a compaction that only truncates long results.
     pub(crate) fn with_cut_results() -> Self {
         Self {
             results: Some((LONG_RESULT, CUT_RESULT)),
@@ -118,7 +117,7 @@ impl Compaction {
         }
     }
 
-    /// Puts a summary in the place of all but what is kept.
+    /// Creates a compaction that replaces all but the kept messages by a summary.
     pub(crate) fn with_summary(summary: String, keeps: KeptTail) -> Self {
         Self {
             summary: Some(summary),
@@ -127,7 +126,7 @@ impl Compaction {
         }
     }
 
-    /// Makes a conversation shorter. A call and its result stay together, or go together.
+    /// Compacts a conversation. A call and its result are kept or removed together.
     pub(crate) fn apply(&self, messages: &mut Vec<ModelMessage>) {
         if let Some((long, left)) = self.results {
             truncate_results(messages, long, left);
@@ -163,8 +162,7 @@ impl Compaction {
     }
 }
 
-/// Cuts the results that are longer than `long`, but for those of the last round, with which the model has not
-/// worked yet.
+/// Truncates results longer than `long`, except those of the last round, which the model has not used yet.
 fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
     let last_round = messages.iter().rposition(is_round);
     let before = last_round.and_then(|at| messages.get_mut(..at));
@@ -179,12 +177,12 @@ fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
 
 fn truncate_result(result: &mut ToolResult, left: usize) {
     result.text = shortened(&result.text, left);
-    // The same once more, as data.
+    // The data holds the same content again.
     result.data = serde_json::Value::Null;
     result.images.clear();
 }
 
-/// The beginning and the end of a text, and between them how much is left out.
+/// Returns the start and the end of a text, with a note between them of how much is omitted.
 pub(crate) fn shortened(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();
@@ -245,7 +243,7 @@ mod tests {
         };
         assert!(content[0].as_text().unwrap().ends_with("short"));
 
-        // Once more, and with what came after the prompt.
+        // A second compaction, which also summarizes what came after the prompt.
         messages.push(ModelMessage::said("done"));
         messages.push(user("3"));
         messages.push(calls("c"));
@@ -266,7 +264,7 @@ mod tests {
         Compaction::with_cut_results().apply(&mut messages);
         let lengths: Vec<u64> = messages.iter().map(size).collect();
         assert!(lengths[4] < 2200 && lengths[6] == 10_000, "{lengths:?}");
-        // The log has silent rounds, too.
+        // The history contains silent rounds too.
         messages.push(ModelMessage::said(""));
         let again = messages.clone();
         Compaction::with_cut_results().apply(&mut messages);

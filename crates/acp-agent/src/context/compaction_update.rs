@@ -1,16 +1,16 @@
-//! How far a compaction is, for clients that show that.
+//! Progress of a compaction, for clients that show it.
 
 use acp::agent::Session;
 use acp::v1::{CompactionUpdate, SessionUpdate};
 
-/// Whether the client shows compactions.
+/// Returns `true` if the client supports compaction updates.
 pub(crate) fn shows_compaction(session: &Session) -> bool {
     let capabilities = session.client().capabilities();
     let session = capabilities.session.as_ref();
     session.is_some_and(|session| session.compaction.is_some())
 }
 
-/// Tells a client that shows compactions how far one is.
+/// Sends an update on a compaction to clients that support it.
 pub(crate) async fn show_compaction(
     session: &Session,
     update: CompactionUpdate,

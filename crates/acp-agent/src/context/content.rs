@@ -1,5 +1,5 @@
-//! What comes with a prompt beside its text: the specification's page "Content". Models understand text and
-//! pictures; all else becomes text that says what it is and where.
+//! Conversion of prompt content for the model: the specification's page "Content". Models understand text and images.
+//! Everything else becomes a text that describes it and says where it is.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use reqwest::Url;
 use crate::text::{fenced, head};
 use crate::workspace::Workspace;
 
-/// The most that is told of one embedded resource, in bytes. What is longer is read by the tools.
+/// The maximum number of bytes included of one embedded resource. The model reads the rest with tools.
 const MAX_ONE: usize = 64 * 1024;
 
-/// The most that is told of all embedded resources of a prompt, in bytes.
+/// The maximum number of bytes included of all embedded resources of a prompt.
 const MAX_ALL: usize = 256 * 1024;
 
-/// The content of a prompt, as a model is told it.
+/// Converts the content of a prompt for the model.
 pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
     let mut room = MAX_ALL;
     let told = content.into_iter().map(|block| match block {
@@ -29,13 +29,13 @@ pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Ve
     told.collect()
 }
 
-/// Where a URI leads.
+/// What a URI refers to.
 enum UriTarget {
-    /// To a file that the tools can read, by a path as people read it.
+    /// A file that tools can read, as a path to display.
     Within(String),
-    /// To a file that they cannot.
+    /// A file that tools cannot read, as a path to display.
     Outside(String),
-    /// Somewhere else.
+    /// Something other than a file.
     Other,
 }
 
@@ -49,7 +49,7 @@ fn parse_uri(uri: &str, workspace: &Workspace) -> UriTarget {
         .iter()
         .any(|root| path.starts_with(root));
     let mut shown = workspace.display_path(&path.to_string_lossy());
-    // Editors name lines in it.
+    // Editors put line numbers in the fragment.
     if let Some(fragment) = url.fragment().filter(|fragment| !fragment.is_empty()) {
         shown.push_str(&format!(" ({fragment})"));
     }
@@ -97,7 +97,7 @@ fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) ->
     }
 }
 
-/// What an attached resource is called.
+/// Returns the name of an attached resource, to display.
 fn display_name(uri: &str, workspace: &Workspace) -> String {
     match parse_uri(uri, workspace) {
         UriTarget::Within(path) => format!("the file `{path}`"),
@@ -114,7 +114,7 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
     let name = display_name(&text.uri, workspace);
     let more = match parse_uri(&text.uri, workspace) {
         UriTarget::Within(_) => "; read it with a tool if needed",
-        // No tool reaches it.
+        // No tool can read it.
         UriTarget::Outside(_) | UriTarget::Other => "",
     };
     if kept.is_empty() && !text.text.is_empty() {

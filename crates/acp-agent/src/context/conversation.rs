@@ -1,4 +1,4 @@
-//! What was said and done in a session, as the model is told of it, and how much of its window that fills.
+//! The conversation with the model, and how much of the context window it uses.
 
 use super::compaction::Compaction;
 use super::instructions::Instructions;
@@ -6,44 +6,44 @@ use crate::mode::Mode;
 use crate::model::message::ModelMessage;
 use crate::model::step::TokenUsage;
 
-/// How many bytes of a conversation are taken for a token. Languages and code have three to five of them; what
-/// follows from it is only when to look again.
+/// The assumed number of bytes per token. It is between three and five for natural languages and code. The estimate
+/// only decides when to compact.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
-/// How much of the window may be filled before room is made, in percent. What is left is for what one round
-/// brings: an answer of usual length, and the results of some tool calls.
+/// The context usage, in percent, from which a conversation is compacted. The rest is for one round: a response of
+/// usual length and the results of some tool calls.
 const NEARLY_FULL: u64 = 80;
 
-/// How much of the window must have been filled since room was made last, in percent. What cannot be made
-/// shorter may fill a small window by itself; asking for a summary in each round would help nobody.
+/// The growth of the context usage since the last compaction, in percent of the window, that is needed for the next.
+/// What cannot be compacted may fill a small window by itself, and then a summary in each round would not help.
 const GROWN: u64 = 10;
 
-/// What was said and done in a session.
+/// The conversation with the model.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     messages: Vec<ModelMessage>,
-    /// What stands before it in the turn that runs.
+    /// The instructions for the running turn.
     instructions: Instructions,
-    /// The model said that it does not fit into its window.
+    /// Whether the model reported that the conversation does not fit into its window.
     pub(crate) has_overflowed: bool,
     usage: ContextUsage,
 }
 
-/// What is known of how much of the window is filled.
+/// What is known of the context usage.
 #[derive(Debug, Default)]
 struct ContextUsage {
-    /// What the model said after the last round, in tokens.
+    /// The usage that the model reported after the last round, in tokens.
     reported_tokens: Option<u64>,
-    /// What has come since, in bytes.
+    /// The bytes added since that report.
     added_since_report: u64,
-    /// Room was made, or was tried to be made, and it is not known yet how much is filled after that.
+    /// Whether the conversation was compacted, or compaction was tried, and no usage was reported since.
     was_compacted: bool,
-    /// What was filled after that.
+    /// The usage after the last compaction.
     tokens_after_compaction: u64,
 }
 
 impl Conversation {
-    /// What there is of it, as it was read back.
+    /// Creates a conversation from stored messages.
     pub(crate) fn of(messages: Vec<ModelMessage>) -> Self {
         let mut all = Self::default();
         for message in messages {
@@ -56,7 +56,7 @@ impl Conversation {
         &self.messages
     }
 
-    /// What stands before it.
+    /// Returns the instructions, for this mode.
     pub(crate) fn instructions(&self, mode: Mode) -> String {
         self.instructions.in_mode(mode)
     }
@@ -65,8 +65,7 @@ impl Conversation {
         self.instructions = instructions;
     }
 
-    /// Adds to it. A round in which nothing was said and nothing called is left out: providers refuse a message
-    /// with nothing in it.
+    /// Adds a message. A round without text and calls is left out, because providers reject an empty message.
     pub(crate) fn push(&mut self, message: ModelMessage) {
         if message.is_silent() {
             return;
@@ -75,12 +74,12 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// The model did not take it, because it does not fit into its window.
+    /// Notes that the model rejected the conversation because it does not fit into its window.
     pub(crate) fn set_overflowed(&mut self) {
         self.has_overflowed = true;
     }
 
-    /// The model has said what it was given and has answered with. That is all there is, until more is pushed.
+    /// Records the usage that the model reported, which covers everything up to its response.
     pub(crate) fn record_usage(&mut self, usage: TokenUsage) {
         let told = usage.in_window();
         if std::mem::take(&mut self.usage.was_compacted) {
@@ -89,13 +88,13 @@ impl Conversation {
         (self.usage.reported_tokens, self.usage.added_since_report) = (Some(told), 0);
     }
 
-    /// What of the window is filled, in tokens, as far as that is known.
+    /// Returns the context usage in tokens, as far as it is known.
     pub(crate) fn used_tokens(&self) -> Option<u64> {
         let since = self.usage.added_since_report / BYTES_PER_TOKEN;
         Some(self.usage.reported_tokens?.saturating_add(since))
     }
 
-    /// Whether room has to be made in a window of this size, in tokens.
+    /// Returns `true` if the conversation must be compacted to fit into a window of this many tokens.
     pub(crate) fn needs_compaction(&self, window: u64) -> bool {
         let percent = |n: u64| window / 100 * n;
         self.used_tokens().is_some_and(|filled| {
@@ -104,12 +103,12 @@ impl Conversation {
         })
     }
 
-    /// No room could be made now: tried again when more has come.
+    /// Notes that compaction was not possible now. It is tried again when the conversation has grown.
     pub(crate) fn defer_compaction(&mut self) {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }
 
-    /// Makes it shorter.
+    /// Compacts the conversation.
     pub(crate) fn compact(&mut self, compaction: &Compaction) {
         compaction.apply(&mut self.messages);
         self.usage = ContextUsage {
@@ -142,7 +141,7 @@ mod tests {
         conversation.push(ModelMessage::User(vec![ContentBlock::text(more)]));
         assert!(conversation.needs_compaction(1000), "{conversation:?}");
 
-        // Instructions alone may fill that much.
+        // Instructions alone may use that much.
         conversation.compact(&Compaction::default());
         assert!(!conversation.needs_compaction(1000));
         conversation.record_usage(used(850));

@@ -1,23 +1,23 @@
-//! Small text files that tell the agent something: what a project or a user wrote for it.
+//! Small text files that a project or a user wrote for the agent.
 
 use std::io::{self, Read};
 use std::path::Path;
 
 use acp_host::{PathError, Roots};
 
-/// The beginning of a text file.
+/// The start of a text file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileHead {
     pub(crate) text: String,
-    /// There is more of it in the file.
+    /// Whether the file is longer.
     pub(crate) is_truncated: bool,
 }
 
-/// Reads at most so many bytes of a file under these roots; `None` if there is none. May block.
+/// Reads at most `most` bytes of a file under these roots. Returns `None` if the file does not exist. May block.
 ///
 /// # Errors
-/// What is there is no regular file, leads out of the roots, cannot be read, or is no text. The error says it
-/// without the path.
+/// The path is not a regular file, leads out of the roots, cannot be read, or is not UTF-8. The message does not
+/// include the path.
 pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<FileHead>, String> {
     let file = match roots.open_file(path) {
         Ok(file) => file,
@@ -25,7 +25,7 @@ pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Fil
         Err(refusal) => return Err(refusal.to_string()),
     };
     let mut bytes = Vec::new();
-    // One more than is used: so it is known whether there is more.
+    // One byte more than is used, to learn whether the file is longer.
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     file.take(limit)
         .read_to_end(&mut bytes)
@@ -34,7 +34,7 @@ pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Fil
     bytes.truncate(most);
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        // The cut may go through a character.
+        // The limit may split a character.
         Err(e) if cut && e.utf8_error().error_len().is_none() => {
             let end = e.utf8_error().valid_up_to();
             let mut bytes = e.into_bytes();
@@ -49,7 +49,7 @@ pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Fil
     }))
 }
 
-/// Whether that refusal says that nothing is there.
+/// Returns `true` if the error means that the file does not exist.
 pub(crate) fn is_missing(refusal: &PathError) -> bool {
     matches!(refusal, PathError::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }

@@ -1,4 +1,4 @@
-//! What a model is told before the conversation. It is made anew for each turn, and never kept.
+//! The instructions that a model gets before the conversation. They are built again for each turn and never stored.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,16 @@ use crate::text::head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The file in which projects and users say what agents should know. <https://agents.md> has the convention.
+/// The file with instructions of projects and users for agents. See <https://agents.md> for the convention.
 const FILE: &str = "AGENTS.md";
 
-/// The most of one such file that a model is told, in bytes: some thousand tokens, which come again with each
-/// request.
+/// The maximum number of bytes included of one such file: some thousand tokens, which are sent again with each request.
 const MAX_FILE: usize = 32 * 1024;
 
-/// The most of all of a project's files together, in bytes. Those nearest to the working directory count most.
+/// The maximum number of bytes of all files of a project. Those nearest to the working directory are included first.
 const MAX_ALL: usize = 96 * 1024;
 
-/// How many lines are asked for where the client has to read the file.
+/// The maximum number of lines requested where the client has to read the file.
 const MAX_LINES: u32 = 2000;
 
 const WHO: &str = "You are a coding agent. You work for a user in their editor or terminal, in the directories listed below, by calling the tools you are given. The user sees your messages as Markdown, and each tool call with its diffs and output as it happens.
@@ -42,13 +41,13 @@ const WHO: &str = "You are a coding agent. You work for a user in their editor o
 - Be concise. Refer to code as `path:line` so the user can jump to it. Do not repeat what a diff already shows.
 ";
 
-/// What the model is told in a turn, but for what may change while the turn runs.
+/// The instructions for a turn, without the part that can change while the turn runs.
 #[derive(Debug, Default)]
 pub(crate) struct Instructions(String);
 
 impl Instructions {
-    /// Puts them together. What cannot be read of the project's or the user's own is left out, and the model is
-    /// told so: better than a turn that does not begin. Without `project` nothing of the project's is read.
+    /// Builds the instructions. A file of the project or the user that cannot be read is left out, with a note for the
+    /// model, so that the turn can still start. Without `project`, no file of the project is read.
     pub(crate) async fn read(
         workspace: &Workspace,
         user: Option<&Path>,
@@ -62,7 +61,7 @@ impl Instructions {
         add_session_section(&mut text, workspace.turn.roots());
         let cwd = PathBuf::from(workspace.turn.cwd());
         let (sees, user) = (workspace.access().is_ok(), user.map(Path::to_owned));
-        // It may block, on a network's disk for as long as that likes.
+        // Reading may block for long on a network drive.
         let read = tokio::task::spawn_blocking(move || {
             let mut found: Vec<InstructionFile> = user
                 .and_then(|path| read_user_file(&path))
@@ -87,8 +86,8 @@ impl Instructions {
         Ok(Self(text))
     }
 
-    /// All of it, in this mode. The mode stands last: what comes before it stays the same from request to
-    /// request, which providers can make use of.
+    /// Returns the instructions for this mode. The mode comes last, so that the text before it stays the same in all
+    /// requests, which lets providers cache it.
     pub(crate) fn in_mode(&self, mode: Mode) -> String {
         if self.0.is_empty() {
             return String::new();
@@ -138,7 +137,8 @@ fn add_session_section(text: &mut String, roots: &[String]) {
     text.push_str(&lines);
 }
 
-/// Where only the client sees the directory, it is asked. It need not show what is above the working directory.
+/// Reads the project's file through the client, where only the client can access the directory. The client may not give
+/// access to anything above the working directory.
 async fn read_through_client(
     workspace: &Workspace,
 ) -> Result<Option<InstructionFile>, ToolFailure> {
@@ -168,7 +168,7 @@ async fn read_through_client(
 const PROJECT: &str = "the project";
 const USER: &str = "the user";
 
-/// The user's own file. It may be a symlink to anywhere: where it is, is the user's to say.
+/// Reads the user's own file. It may be a symlink to any place, because that is the user's choice.
 fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let found = |text| InstructionFile {
         path: path.to_owned(),
@@ -188,7 +188,7 @@ fn read_user_file(path: &Path) -> Option<InstructionFile> {
     read().transpose().map(found)
 }
 
-/// The project's files, the root's first. They are read through the root's handle: no symlink leads out of the
+/// Finds the project's files, the root's first. They are read through the root's handle, so no symlink leads out of the
 /// project.
 fn find_project_files(cwd: &Path, found: &mut Vec<InstructionFile>) {
     let Ok(project) = Project::of(cwd) else {

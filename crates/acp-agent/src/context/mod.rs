@@ -1,9 +1,12 @@
-//! What a model sees, beside the tools: its instructions, the prompt in a form it understands, and a
-//! conversation that fits into its window.
+//! What a model sees besides the tools: its instructions, the prompt in a form it understands, and a conversation that
+//! fits into its context window.
 //!
-//! Where what is: `instructions.rs` and `files.rs` (what stands before the conversation), `content.rs` (what
-//! comes with a prompt), `commands/` (what is typed with a slash), `conversation.rs`, `compaction.rs` and
-//! `summary.rs` (what was said, and what is left of it). A turn does all that in `turn/begin.rs` and `turn/room.rs`.
+//! - `instructions.rs` and `files.rs`: the instructions before the conversation
+//! - `content.rs`: the content of a prompt
+//! - `commands/`: slash commands
+//! - `conversation.rs`, `compaction.rs` and `summary.rs`: the conversation and its compaction
+//!
+//! A turn uses them in `turn/begin.rs` and `turn/compact.rs`.
 
 pub(crate) mod commands;
 pub(crate) mod compaction;

@@ -1,4 +1,4 @@
-//! What a turn waits for and tells of the servers of its session.
+//! What a turn does about the MCP servers of its session: it waits for them and reports their failures.
 
 use std::borrow::Cow;
 use std::sync::atomic::Ordering;
@@ -14,10 +14,11 @@ use crate::reported_call::text;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How long a turn waits for servers without saying so.
+/// How long a turn waits for servers before it reports that it waits.
 const UNSAID: Duration = Duration::from_secs(1);
 
-/// What the model is offered in a round. What has become of servers since the last is shown to the person.
+/// Returns the tools that the model is offered in a round. Reports to the user which servers were lost or recovered
+/// since the last round.
 pub(crate) async fn tools_for_round<'a>(
     servers: &SessionMcpServers,
     workspace: &Workspace,
@@ -31,7 +32,8 @@ pub(crate) async fn tools_for_round<'a>(
     Ok(servers.offer(own))
 }
 
-/// Before a turn: has the servers that are gone tried again, and waits for those that still start, once for each.
+/// Retries lost servers before a turn, and waits for those that are still starting. Each server is waited for only
+/// once.
 pub(crate) async fn wait_for_servers(
     servers: &SessionMcpServers,
     workspace: &Workspace,
@@ -41,7 +43,7 @@ pub(crate) async fn wait_for_servers(
     let unsaid = (begun + UNSAID).min(deadline);
     let tried = servers.servers.iter().map(|server| server.retry_and_wait());
     let tried = futures_util::future::join_all(tried);
-    // Those that take longer come in a later round.
+    // The tools of slower servers are offered in a later round.
     let tried = workspace.unless_cancelled(tokio::time::timeout_at(unsaid, tried));
     let _ = stop_if_cancelled(tried.await)?;
     let waiting = servers
@@ -92,8 +94,8 @@ fn stop_if_cancelled<T>(done: Result<T, ToolFailure>) -> acp::Result<T> {
     })
 }
 
-/// Shows the person what has become of a server: as a tool call, failed if the server is gone, which clients show where
-/// it happened, and which is no part of what the model says.
+/// Reports to the user that a server was lost or recovered. The report is a tool call, failed if the server is lost:
+/// clients show it where it happened, and it is not part of the model's message.
 async fn report_news(
     workspace: &Workspace,
     server: &SessionMcpServer,

@@ -1,5 +1,5 @@
-//! A request to a server in a turn: waited for as long as the turn is not cancelled, the limit is not reached and
-//! the server lives.
+//! A request to an MCP server during a turn. It ends early if the turn is cancelled, the time limit is reached, or
+//! the connection is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,24 +21,24 @@ use crate::text::head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How often progress is shown at most.
+/// The shortest time between two reports of progress.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 
-/// How long a server may take to be told that its answer is no longer wanted.
+/// The limit on the time to send a cancellation to the server.
 const TELLING: Duration = Duration::from_secs(1);
 
-/// How long after its connection is lost it may take to know why.
+/// How long to wait, after a connection broke, for the reason.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The longest message of a server's progress or refusal that is shown, in bytes.
+/// The limit on a server's progress or error message that is shown, in bytes.
 const LONGEST: usize = 4 * 1024;
 
-/// How many times the limit of a call it may take altogether if the server tells of progress.
+/// The factor by which a call may exceed its time limit if the server reports progress.
 const WITH_PROGRESS: u32 = 10;
 
-/// Why a request was not answered.
+/// Why a request has no response.
 enum McpRequestError {
-    /// It has not reached the server.
+    /// The request did not reach the server.
     Undelivered(ToolFailure),
     Fault(ToolFailure),
 }
@@ -52,9 +52,9 @@ impl From<McpRequestError> for ToolFailure {
 }
 
 impl SessionMcpServer {
-    /// Asks, and shows progress in the tool call if there is one. What could not be delivered because the connection
-    /// is lost is asked once more if there is another soon. What may have been delivered is not: the server may
-    /// have done it.
+    /// Sends a request and waits for the response. Progress is shown in `call`, if given. A request that could not be
+    /// delivered because the connection was lost is sent again if the server reconnects in time. One that may have
+    /// been delivered is not sent again, because the server may have acted on it.
     pub(super) async fn ask(
         &self,
         ready: &McpListing,
@@ -104,7 +104,7 @@ impl SessionMcpServer {
             call: call.map(|call| call.id().clone()),
             progress: told,
         };
-        // From before it is sent: the server may tell of it at once.
+        // Hold the lock while sending, because the server may report progress at once.
         let mut all = ready.shared.running.lock().await;
         let sent = ready.peer.send_request_with_option(request, options).await;
         let sent = match sent {
@@ -157,7 +157,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// What it means that a request was not answered.
+    /// Converts the error of a request.
     async fn request_error(&self, ready: &McpListing, error: ServiceError) -> McpRequestError {
         let name = &self.name;
         let why = match error {
@@ -193,14 +193,15 @@ impl SessionMcpServer {
     }
 }
 
-/// Whether a message has not reached a server with server-sent events. Streamable HTTP says so by itself (`http.rs`).
+/// Returns `true` if a message did not reach a server over server-sent events. Streamable HTTP reports that itself
+/// (`http.rs`).
 fn is_undelivered_by_sse(error: &DynamicTransportError) -> bool {
     let error = error.error.downcast_ref::<SseError>();
     matches!(error, Some(SseError::Http(error)) if error.is_connect())
 }
 
-/// Why a connection is lost over which an answer did not come, if it is. Only one message may have been: then the
-/// server answers another.
+/// Returns why the connection was lost, if it was. A missing response may be the only fault; the server then responds
+/// to a ping.
 async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if let Some(loss) = ready.shared.loss() {
         return Some(loss.why);
@@ -224,7 +225,7 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     loss.ok().map(|loss| loss.why)
 }
 
-/// Waits for news, and not too often. Whether there are any; if the server can tell none any more, for ever.
+/// Waits until `at`, then for new progress, and returns `true`. Waits forever if there can be no more progress.
 async fn wait_for_progress_after(
     at: Instant,
     progress: &mut watch::Receiver<Option<McpProgress>>,
@@ -236,7 +237,7 @@ async fn wait_for_progress_after(
     true
 }
 
-/// Progress, for the person.
+/// Formats progress for the user.
 fn progress_text(progress: &McpProgress) -> String {
     let done = match progress.total {
         Some(total) => format!("{} of {total}", progress.done),

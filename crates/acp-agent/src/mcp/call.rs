@@ -1,4 +1,4 @@
-//! Calls of servers' tools, and of the two with which a model gets at their resources.
+//! Calls of MCP servers' tools, and of the two tools with which a model reads their resources.
 
 use acp::v1::ToolKind;
 use rmcp::model::{
@@ -24,11 +24,11 @@ use crate::tools::tool::{CallDescription, ToolExecution, ToolFuture, ToolInvocat
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The names of the agent's own tools for resources. They are there if a server has resources.
+/// The names of the agent's own tools for resources. They are offered if a server has resources.
 pub(super) const LIST: &str = "list_resources";
 pub(super) const READ: &str = "read_resource";
 
-/// How many resources are listed to a model.
+/// The limit on the resources listed to a model.
 const LISTED: usize = 500;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ pub(super) struct ReadArguments {
     pub(super) server: Option<String>,
 }
 
-/// How a model is told of the tools for resources.
+/// Returns the descriptions of the two tools for resources.
 pub(super) fn resource_tools() -> [ToolSpec; 2] {
     [
         ToolSpec {
@@ -63,7 +63,7 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
     ]
 }
 
-/// A call.
+/// A call of an MCP server's tool, or of one of the two tools for resources.
 #[derive(Debug)]
 pub(crate) struct ServerCall {
     pub(super) call: McpCall,
@@ -74,9 +74,9 @@ pub(crate) struct ServerCall {
 pub(super) enum McpCall {
     Tool {
         at: ConnectedMcpServer,
-        /// As the model calls it.
+        /// The tool's name for the model.
         called_name: String,
-        /// As the server does.
+        /// The tool's name at the server.
         tool: String,
         title: Option<String>,
         annotations: Option<ToolAnnotations>,
@@ -106,8 +106,8 @@ impl ToolInvocation for ServerCall {
         self.kind().map(ToolAction::Other)
     }
 
-    /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
-    /// what it is asked it is told.
+    /// Returns what needs permission. Tools that the server says only read need it too: the server's word is not
+    /// trusted, and the arguments send it data.
     fn subject(&self) -> Option<AlwaysSubject> {
         match &self.call {
             McpCall::Tool {
@@ -118,12 +118,13 @@ impl ToolInvocation for ServerCall {
             McpCall::Read(at, _) => {
                 Some(AlwaysSubject::Tool(format!("{READ} of {}", at.server.key)))
             }
-            // Which it has told all the time.
+            // Servers send their lists anyway, so this needs no permission.
             McpCall::List(_) => None,
         }
     }
 
-    /// What changes nothing by the server's own word can be asked for in architect mode.
+    /// Returns `false` for a tool that only reads, by the server's own word. It may then run in architect mode, if it
+    /// is permitted.
     fn may_change(&self) -> bool {
         let only_reads = match &self.call {
             McpCall::Tool { annotations, .. } => only_reads(annotations.as_ref()),
@@ -138,7 +139,7 @@ impl ToolInvocation for ServerCall {
 }
 
 impl ServerCall {
-    /// What it is, for people.
+    /// Describes the call to the user.
     pub(crate) fn about_call(&self) -> CallDescription {
         let (title, kind) = match &self.call {
             McpCall::Tool {
@@ -169,7 +170,7 @@ impl ServerCall {
         }
     }
 
-    /// What kind of thing it does, for rules; `None` for what is not asked about.
+    /// Returns the kind of the action for rules, or `None` for one that needs no permission.
     fn kind(&self) -> Option<ToolKind> {
         match &self.call {
             McpCall::Tool { annotations, .. } => Some(tool_kind(annotations.as_ref())),
@@ -260,7 +261,7 @@ impl ServerCall {
             .await
     }
 
-    /// What the servers have, a line each.
+    /// Lists the servers' resources, one on each line.
     async fn list_resources(
         &self,
         execution: &ToolExecution<'_>,
@@ -286,7 +287,7 @@ impl ServerCall {
                     let listed = peer.list_resource_templates(page).await?;
                     Ok((listed.resource_templates, listed.next_cursor))
                 });
-                // Not all have them.
+                // Not all servers support templates.
                 for template in templates.await.unwrap_or_default() {
                     let what = template
                         .description
@@ -324,7 +325,7 @@ fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
     ))
 }
 
-/// The kind that clients show by an icon. What a server says of its tool is a hint and no more.
+/// Returns the kind by which clients choose an icon. It relies on the server's annotations, which are only hints.
 fn tool_kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
     let open_world = annotations.and_then(|a| a.open_world_hint);
     match (only_reads(annotations), open_world) {
@@ -338,7 +339,7 @@ fn only_reads(annotations: Option<&ToolAnnotations>) -> bool {
     annotations.and_then(|a| a.read_only_hint) == Some(true)
 }
 
-/// The arguments as a server takes them.
+/// Returns the arguments in the form that servers accept.
 pub(super) fn object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>, String> {
     match arguments {
         Value::Null => Ok(None),

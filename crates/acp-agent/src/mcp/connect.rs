@@ -1,4 +1,4 @@
-//! How a server is reached: by starting it, or over HTTP.
+//! Connects to an MCP server, by starting its process or over HTTP.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,42 +23,43 @@ use super::sse::SseTransport;
 use crate::causes::chain;
 use crate::text::{fenced, tail};
 
-/// How many requests of a server are worked on at once. Further ones are refused.
+/// The limit on requests of a server that are in flight at once. Further ones are rejected.
 const REQUESTS: usize = 64;
 
-/// How long a server on HTTP may take to accept a connection.
+/// The limit on the time to connect to a server over HTTP.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How often a server on HTTP may send the agent elsewhere.
+/// The limit on redirects by a server over HTTP.
 const REDIRECTS: usize = 5;
 
-/// How long a process that has closed its output may take to end, before its end is told without how.
+/// How long to wait for the exit of a process that has closed its output, before the loss is reported without its
+/// exit status.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// How long each step of ending a server's process kindly may take.
+/// The limit on each step of a graceful shutdown of a server's process.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How much of what a process printed to its standard error is shown, in bytes: the end of it.
+/// The limit on how much of a process's standard error is shown, in bytes from the end.
 const PRINTED: usize = 2 * 1024;
 
-/// The process of a server, if it has one here. Dropping it ends it at once, with all that it started.
+/// The process of a server, if the server runs here. Dropping it kills the process and all that it started.
 #[derive(Default)]
 pub(super) struct McpProcess(Option<AgentProcess>);
 
 impl McpProcess {
-    /// Ends it: it has been told by the end of its input.
+    /// Shuts the process down. Its input has been closed, which asks it to exit.
     pub(super) async fn shutdown(self) {
         if let Some(process) = self.0 {
             process.shutdown(GRACE).await;
         }
     }
 
-    /// How it ended, or that it did not, and what it printed last.
+    /// Describes how the process exited, if it did, and what it printed last.
     pub(super) async fn last_words(&self) -> String {
         let Some(process) = &self.0 else {
             return String::new();
         };
-        // What it printed is all there when its end is known.
+        // Once the exit status is known, all output has been read.
         let exit = tokio::time::timeout(ENDING, process.wait()).await.ok();
         let printed = process.output_tail();
         let printed = tail(printed.trim(), PRINTED);
@@ -72,10 +73,10 @@ impl McpProcess {
     }
 }
 
-/// Reaches a server and shakes hands with it. If it has a process here, that is in `process` from its start.
+/// Connects to a server and does the handshake. A server's process is put into `process` as soon as it has started.
 ///
 /// # Errors
-/// Why it cannot be used, for people.
+/// Why the server cannot be used, in a text for the user.
 pub(super) async fn connect(
     definition: &McpServer,
     cwd: &str,
@@ -116,7 +117,7 @@ pub(super) async fn connect(
     served.map_err(|error| ConnectFailure::of_handshake(&error))
 }
 
-/// Starts a server's process, and gives its standard output and input.
+/// Starts a server's process, and returns a transport over its standard output and input.
 fn start_process(
     definition: &McpServerStdio,
     cwd: &str,
@@ -126,7 +127,7 @@ fn start_process(
     for variable in &definition.env {
         command = command.env(&variable.name, &variable.value);
     }
-    // A client in a container may name a directory that this process has not.
+    // A client in a container may name a directory that does not exist here.
     if Path::new(cwd).is_dir() {
         command = command.cwd(cwd);
     }
@@ -138,7 +139,7 @@ fn start_process(
     Ok(AsyncRwTransport::new_client(stdout, stdin))
 }
 
-/// A client for a server's address that sends its headers there and nowhere else.
+/// Creates an HTTP client that sends the server's headers to its origin only.
 fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), String> {
     let url = Url::parse(url).map_err(|e| format!("Invalid URL `{url}`: {e}."))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -146,17 +147,17 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
     }
     let mut sent = HeaderMap::new();
     for header in headers {
-        // Without its value, which may be a key.
+        // Leave out the value, which may be a key.
         let wrong = || format!("Invalid value for header {:?}.", header.name);
         let name: HeaderName = header.name.parse().map_err(|_| wrong())?;
         let mut value = HeaderValue::from_str(&header.value).map_err(|_| wrong())?;
         value.set_sensitive(true);
         sent.append(name, value);
     }
-    // Made when a server needs it, and not when the agent starts.
+    // Install the provider when a server first needs it, not when the agent starts.
     static TLS: Once = Once::new();
     TLS.call_once(|| {
-        // That there is one already is as good.
+        // Fails if a provider is installed already, which is fine too.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let origin = url.origin();
@@ -172,7 +173,7 @@ fn build_client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), Stri
         .redirect(redirects)
         .connect_timeout(CONNECT);
     if is_loopback(&url) {
-        // No proxy knows what runs here.
+        // A proxy cannot reach servers on this machine.
         builder = builder.no_proxy();
     }
     let client = builder.build().map_err(|e| format!("{}.", chain(&e)))?;
@@ -187,8 +188,7 @@ fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The servers of a session: those of the client, and those of the user's that the client has none of the same
-/// name for.
+/// Returns the client's servers, followed by the user's, except those with the same name as one of the client's.
 pub(crate) fn joined(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {

@@ -1,7 +1,7 @@
-//! What servers give back, for the person and for the model.
+//! Converts the results of MCP servers for the user and for the model.
 //!
-//! Both protocols have the same blocks of content. A model is given the text, and images if it sees; of what else
-//! there is it is told.
+//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them; anything else is
+//! only mentioned to it.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallContent};
 use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
@@ -10,35 +10,35 @@ use serde_json::{Value, json};
 use crate::reported_call::text;
 use crate::text::{fenced, head, one_line};
 
-/// How much of a result the model is given, in bytes.
+/// The limit on the part of a result that the model gets, in bytes.
 const FOR_MODEL: usize = 64 * 1024;
 
-/// How much text of a result the person is shown, in bytes.
+/// The limit on the text of a result that the user sees, in bytes.
 const SHOWN: usize = 256 * 1024;
 
-/// How many blocks of a result the person is shown.
+/// The limit on the content blocks of a result that the user sees.
 const BLOCKS: usize = 256;
 
-/// How much of images, sound and files of a result the person is shown, in bytes of base64.
+/// The limit on the images, audio and files of a result that the user sees, in bytes of base64.
 const SHOWN_MEDIA: usize = 8 * 1024 * 1024;
 
-/// The largest structured result that a client is given beside what is shown, in bytes.
+/// The limit on the structured result that the client gets besides the content, in bytes.
 const STRUCTURED: usize = 64 * 1024;
 
-/// A result.
+/// A converted result.
 #[derive(Debug)]
 pub(super) struct McpResult {
     pub(super) is_error: bool,
-    /// For the model.
+    /// The text for the model.
     pub(super) text: String,
-    /// For the person.
+    /// The content for the user.
     pub(super) content: Vec<ToolCallContent>,
-    /// For programs.
+    /// The structured result for programs.
     pub(super) data: Value,
 }
 
 impl McpResult {
-    /// The images that are shown, for models that see.
+    /// Returns the images that the user sees, for models that accept images.
     pub(super) fn images(&self) -> Vec<ImageContent> {
         let images = self.content.iter().filter_map(|content| match content {
             ToolCallContent::Content(content) => match &content.content {
@@ -51,7 +51,7 @@ impl McpResult {
     }
 }
 
-/// One of ours, if it is one that we know.
+/// Converts a content block of MCP. Returns `None` if its type is unknown.
 pub(super) fn ours(block: &Theirs) -> Option<ContentBlock> {
     let text = serde_json::to_string(block).ok()?;
     match serde_json::from_str(&text) {
@@ -60,7 +60,7 @@ pub(super) fn ours(block: &Theirs) -> Option<ContentBlock> {
     }
 }
 
-/// What a tool gave back.
+/// Converts the result of a tool.
 pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
     let mut collected = McpContent::default();
     for block in &result.content {
@@ -71,7 +71,7 @@ pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
     }
     let structured = result.structured_content.as_ref();
     let as_text = structured.map(|value| format!("{value:#}"));
-    // Servers should say it as text, too.
+    // Servers should also send the structured result as text, but this one has not.
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
         collected.push_text(&as_text);
         let shown = fenced(head(&as_text, SHOWN));
@@ -81,7 +81,7 @@ pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
     collected.finish(result.is_error == Some(true), data.cloned())
 }
 
-/// What a resource has in it.
+/// Converts the contents of a resource.
 pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
     let mut collected = McpContent::default();
     for contents in result.contents {
@@ -94,7 +94,7 @@ pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
     collected.finish(false, None)
 }
 
-/// A text for both.
+/// Creates a result from a text for both the user and the model.
 pub(super) fn of_text(said: &str) -> McpResult {
     let mut collected = McpContent::default();
     collected.add(ContentBlock::text(said));
@@ -110,7 +110,7 @@ struct McpContent {
 }
 
 impl McpContent {
-    /// Tells the model.
+    /// Adds text for the model.
     fn push_text(&mut self, said: &str) {
         if self.text.len() > FOR_MODEL {
             return;
@@ -118,12 +118,13 @@ impl McpContent {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        // Cut at the end, with a word on it. Of what comes then nothing is kept.
+        // One byte more than the limit, so that the result is truncated with a note at the end. Nothing is added
+        // after that.
         let room = (FOR_MODEL + 1).saturating_sub(self.text.len());
         self.text.push_str(head(said, room));
     }
 
-    /// Shows the person something of this length, or says that it is too much.
+    /// Adds a block for the user, or a note if it exceeds the limit. `length` is its text's size in bytes.
     fn push_block(&mut self, block: ContentBlock, length: usize, what: &str) {
         if self.shown_bytes + length <= SHOWN {
             self.shown_bytes += length;
@@ -191,7 +192,7 @@ impl McpContent {
     }
 
     fn add_media(&mut self, what: &str, size: usize, block: ContentBlock) {
-        // Of four characters of base64, three bytes.
+        // Four characters of base64 are three bytes.
         let bytes = size / 4 * 3;
         if self.media_bytes + size <= SHOWN_MEDIA {
             self.media_bytes += size;

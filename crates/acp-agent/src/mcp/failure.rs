@@ -1,4 +1,4 @@
-//! What it means that a server cannot be reached, for people.
+//! The reasons why a server cannot be reached, explained for the user.
 
 use reqwest::StatusCode;
 use rmcp::service::ClientInitializeError;
@@ -9,15 +9,15 @@ use super::sse::SseError;
 use crate::causes::chain;
 use crate::text::{head, one_line};
 
-/// How much of what a server says of itself is looked at, in bytes.
+/// The limit on how much of a server's own message is read, in bytes.
 const LONGEST: usize = 4 * 1024;
 
 /// Why there is no connection to a server.
 #[derive(Debug)]
 pub(super) struct ConnectFailure {
-    /// A sentence, for people.
+    /// The reason, a sentence for the user.
     pub(super) why: String,
-    /// Trying again does not help: somebody has to change something first.
+    /// Whether retries are useless until the user changes something.
     pub(super) is_permanent: bool,
 }
 
@@ -36,7 +36,7 @@ impl ConnectFailure {
         }
     }
 
-    /// Why a handshake failed.
+    /// Converts the error of a handshake.
     pub(super) fn of_handshake(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_) => {
@@ -51,7 +51,7 @@ impl ConnectFailure {
         }
     }
 
-    /// Why a message could not be sent.
+    /// Converts the error of a message that could not be sent.
     pub(super) fn of_transport(error: &DynamicTransportError) -> Self {
         let error = error.error.as_ref();
         if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
@@ -72,11 +72,11 @@ impl ConnectFailure {
                 "Permission denied (HTTP status 403{}): the key does not grant access.",
                 challenge_text(&asked.www_authenticate_header)
             )),
-            // A 401 that says nothing of what is missing comes as text only.
+            // A 401 without a challenge arrives only as text.
             StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
                 Self::unauthorized("")
             }
-            // The error names what it comes of in its own text, and does not give it as its source.
+            // This error repeats its cause in its own text instead of returning it from `source`.
             StreamableHttpError::Client(error) => Self::passing(format!("{}.", chain(error))),
             other => Self::passing(format!("{}.", one_line(head(&chain(other), LONGEST)))),
         }
@@ -92,7 +92,8 @@ impl ConnectFailure {
         }
     }
 
-    /// It wants to know who asks. `challenge` is its `WWW-Authenticate`, if it has one.
+    /// Creates the failure for a server that requires authentication. `challenge` is its `WWW-Authenticate` header,
+    /// if any.
     fn unauthorized(challenge: &str) -> Self {
         let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
             "  It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
@@ -106,7 +107,7 @@ impl ConnectFailure {
     }
 }
 
-/// What a challenge says that a person may know the right key by.
+/// Formats the parts of a challenge that help users to find the right key.
 fn challenge_text(challenge: &str) -> String {
     let mut said = String::new();
     for (name, what) in [
@@ -127,7 +128,7 @@ fn challenge_text(challenge: &str) -> String {
     said
 }
 
-/// A parameter of a challenge: RFC 9110, 11.2. The first of that name, whichever scheme it belongs to.
+/// Returns a parameter of a challenge (RFC 9110, section 11.2): the first with that name, of any scheme.
 fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = head(challenge, LONGEST);
     while let Some(at) = rest.find('=') {
@@ -152,7 +153,7 @@ fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
     None
 }
 
-/// A quoted string, from behind its first quote, and what follows it.
+/// Parses a quoted string from after its opening quote. Returns it and the rest.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();

@@ -1,10 +1,10 @@
-//! What servers may ask of the agent, and tell it.
+//! Handles requests and notifications of MCP servers.
 //!
-//! Roots are the session's directories. What a server wants to know of the person while one of its tools runs
-//! is asked through the client, where that shows such questions. Sampling, which is asking the agent's model, is
-//! not offered: it would spend the person's money at a server's will.
+//! Roots are the session's directories. If a server requests input from the user while one of its tools runs, the
+//! agent passes the request on to the client, if the client supports elicitation. Sampling, which lets a server use
+//! the agent's model, is not supported: it would let servers spend the user's money.
 
-// MCP's next version drops roots and logs; the servers of today use them.
+// MCP's next version removes roots and logging, but today's servers use them.
 #![expect(deprecated)]
 
 use std::collections::{HashMap, VecDeque};
@@ -27,18 +27,18 @@ use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use crate::text::head;
 
-/// How many pages whose end is not known are remembered for a connection.
+/// The limit on pages that are remembered for a connection until they are completed.
 const PAGES: usize = 64;
 
-/// How many requests that were not delivered are remembered for a connection: it ends with the first.
+/// The limit on undelivered requests that are remembered for a connection. The first one ends the connection.
 const UNDELIVERED: usize = 64;
 
-/// The longest question, the largest form and the longest address that a person is shown, in bytes.
+/// The limits on the question, the form and the URL that the user is shown, in bytes.
 const LONGEST_QUESTION: usize = 8 * 1024;
 const LARGEST_FORM: usize = 64 * 1024;
 const LONGEST_URL: usize = 8 * 1024;
 
-/// What a server tells of a call that runs.
+/// A server's report of progress on a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct McpProgress {
     pub(super) done: f64,
@@ -46,37 +46,38 @@ pub(super) struct McpProgress {
     pub(super) message: Option<String>,
 }
 
-/// A request that runs at a server.
+/// A request that is pending at a server.
 pub(super) struct RunningRequest {
     pub(super) turn: Turn,
     pub(super) call: Option<ToolCallId>,
-    /// The last that was told.
+    /// The last report of progress.
     pub(super) progress: watch::Sender<Option<McpProgress>>,
 }
 
-/// Why a connection to a server is no more.
+/// Why the connection to a server was lost.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionLoss {
-    /// For people.
+    /// The reason, for the user.
     pub(super) why: Arc<str>,
-    /// The server is there, and has forgotten this connection.
+    /// Whether the server is running but has ended the MCP session.
     pub(super) has_expired: bool,
 }
 
-/// What all that have to do with one connection to a server have in common.
+/// The state that all parts of one connection to a server share.
 pub(super) struct McpConnectionState {
-    /// The requests that run. Locked until a request is in here, so that nothing told of it comes too early.
+    /// The pending requests. The lock is held until a request is added, so that no progress on it arrives too early.
     pub(super) running: Mutex<HashMap<ProgressToken, RunningRequest>>,
-    /// The server has other tools, prompts or resources now.
+    /// Notified when the server's tools, prompts or resources have changed.
     pub(super) changed: Notify,
-    /// The person is asked one question of a server at a time, and what comes meanwhile is declined: a server
-    /// must not heap up questions.
+    /// Lets a server ask the user one question at a time. Further questions are declined, so that a server cannot
+    /// pile them up.
     elicitation_permits: Semaphore,
-    /// The pages to which the person was sent, by the server's ids, the last ones: what is done there is told later.
+    /// The pages that the user was sent to, by the server's ids, the latest last. The server reports later that a
+    /// page is completed.
     opened_pages: std::sync::Mutex<VecDeque<String>>,
     loss: watch::Sender<Option<ConnectionLoss>>,
-    /// Requests that have not reached the server, the last ones: their own errors may not arrive any more when the
-    /// connection ends for that reason.
+    /// The latest requests that did not reach the server. If the connection ends for that reason, their own errors
+    /// may not arrive.
     undelivered: std::sync::Mutex<VecDeque<RequestId>>,
 }
 
@@ -92,7 +93,7 @@ impl McpConnectionState {
         }
     }
 
-    /// The person is sent to this page.
+    /// Records that the user is sent to this page.
     fn record_page(&self, page: &str) {
         let mut pages = self.lock_pages();
         pages.push_back(page.to_owned());
@@ -101,7 +102,7 @@ impl McpConnectionState {
         }
     }
 
-    /// Whether the person was sent to this page. It is forgotten then.
+    /// Returns `true` if the user was sent to this page, and forgets the page.
     fn has_opened_page(&self, page: &str) -> bool {
         let mut pages = self.lock_pages();
         let at = pages.iter().position(|known| known == page);
@@ -114,7 +115,7 @@ impl McpConnectionState {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that the connection is lost. What is said first counts.
+    /// Marks the connection as lost. Only the first reason is stored.
     pub(super) fn set_lost(&self, why: String, expired: bool) {
         self.loss.send_if_modified(|loss| {
             let first = loss.is_none();
@@ -126,7 +127,7 @@ impl McpConnectionState {
         });
     }
 
-    /// This request has not reached the server.
+    /// Records that this request did not reach the server.
     pub(super) fn set_undelivered(&self, request: RequestId) {
         let undelivered = &self.undelivered;
         let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,14 +137,14 @@ impl McpConnectionState {
         }
     }
 
-    /// Whether this request is known not to have reached the server.
+    /// Returns `true` if this request is known not to have reached the server.
     pub(super) fn is_undelivered(&self, request: &RequestId) -> bool {
         let undelivered = &self.undelivered;
         let all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
         all.contains(request)
     }
 
-    /// Why the connection is lost, if it is known to be.
+    /// Returns why the connection was lost, if it was.
     pub(super) fn loss(&self) -> Option<ConnectionLoss> {
         self.loss.borrow().clone()
     }
@@ -156,14 +157,14 @@ impl McpConnectionState {
                 return loss.clone();
             }
             if loss.changed().await.is_err() {
-                // Nobody can say so any more. The sender is in `self`, so that this does not happen.
+                // The sender is dropped. It is in `self`, so this does not happen.
                 std::future::pending::<()>().await;
             }
         }
     }
 }
 
-/// The agent's side of a connection.
+/// The agent's side of a connection to a server.
 pub(super) struct McpClientHandler {
     session: Session,
     name: String,
@@ -172,7 +173,7 @@ pub(super) struct McpClientHandler {
 }
 
 impl McpClientHandler {
-    /// That of a server with this name, and this key, which is its own among those of the session.
+    /// Creates the handler for a server with this name. `key` is unique in the session.
     pub(super) fn new(
         session: Session,
         name: String,
@@ -187,7 +188,7 @@ impl McpClientHandler {
         }
     }
 
-    /// What the client knows a page by. Two servers may have the same ids.
+    /// Returns the client's id for a page. It includes the server's key, because two servers may use the same ids.
     fn page_elicitation_id(&self, id: &str) -> ElicitationId {
         format!("{}/{id}", self.key).into()
     }
@@ -196,12 +197,12 @@ impl McpClientHandler {
         &self.name
     }
 
-    /// What it has in common with the rest of its connection.
+    /// Returns the state that all parts of the connection share.
     pub(super) fn shared(&self) -> Arc<McpConnectionState> {
         Arc::clone(&self.shared)
     }
 
-    /// Asks the person, in the turn that has the server work.
+    /// Requests input from the user, in the turn of the server's pending request.
     async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
         let nobody = || ElicitResult::new(ElicitationAction::Decline);
         let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
@@ -212,7 +213,7 @@ impl McpClientHandler {
             let of_call = running.values().next();
             of_call.map(|running| (running.turn.clone(), running.call.clone()))
         };
-        // Outside of a turn there is nobody to ask: whatever is shown then looks as if it came from nowhere.
+        // Outside of a turn, decline: the user would see a question that comes from nowhere.
         let Some((turn, call)) = turn else {
             return Ok(nobody());
         };
@@ -227,7 +228,7 @@ impl McpClientHandler {
                 let unreadable = |e: serde_json::Error| {
                     ErrorData::invalid_params(format!("invalid form: {e}"), None)
                 };
-                // Both protocols have the same forms.
+                // MCP and ACP have the same forms.
                 let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
                 if schema.len() > LARGEST_FORM {
                     return Err(refused("the form is too large to show"));
@@ -242,7 +243,7 @@ impl McpClientHandler {
                 elicitation_id,
                 ..
             } => {
-                // A browser opens it: no file of this machine, and no script.
+                // The URL is opened in a browser, so accept no local file and no script.
                 let web = ["https://", "http://"];
                 if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
                     return Err(refused("not a URL that can be opened"));
@@ -261,7 +262,7 @@ impl McpClientHandler {
         let message = head(&message, LONGEST_QUESTION);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {
-            // Now: the person may be done there before the client says that they went.
+            // Record it before the client responds: the user may complete the page first.
             self.shared.record_page(page);
         }
         let answered = turn.elicit(message, mode, call).await;
@@ -306,7 +307,7 @@ impl ClientHandler for McpClientHandler {
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         let roots = self.session.roots().iter();
-        // A path of another system, as a client in a container may have it, is no file of this one.
+        // Skip a path of another system, which a client in a container may have: it is not a file here.
         let urls = roots.filter_map(|root| reqwest::Url::from_directory_path(root).ok());
         Ok(ListRootsResult::new(
             urls.map(|url| Root::new(url.as_str().trim_end_matches('/')))
@@ -320,7 +321,7 @@ impl ClientHandler for McpClientHandler {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         tokio::select! {
-            // A server that no longer wants to know.
+            // The server has cancelled its request.
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
             answer = self.ask(request) => answer,
         }

@@ -1,5 +1,5 @@
-//! Streamable HTTP as `rmcp` speaks it, and somebody who notices that the server is gone: a request that cannot be
-//! delivered ends nothing there, and without requests nobody would know.
+//! The Streamable HTTP transport of `rmcp`, with a client that notices when the server is lost. `rmcp` itself does
+//! not end the connection if a request cannot be delivered, and without requests the loss would go unnoticed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use crate::causes::chain;
 type HttpClientError = StreamableHttpError<reqwest::Error>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// How long at most a stream from the server that is not to be had waits to be tried again. That the server itself
-/// is gone is known before.
+/// The limit on the wait before a failed stream from the server is retried. A lost server is noticed independently of
+/// that.
 const STREAM: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// How the server at this address is spoken to.
+/// Returns the transport's configuration for the server at `url`.
 pub(super) fn config(url: &str) -> StreamableHttpClientTransportConfig {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
-        // A session that has expired is a connection that is lost: what the server has is asked for anew then.
+        // An expired session counts as a lost connection, so that the server's tools and prompts are listed again.
         .reinit_on_expired_session(false);
     let mut retry = ExponentialBackoff::default();
     retry.max_delay = Some(STREAM);
@@ -35,13 +35,13 @@ pub(super) fn config(url: &str) -> StreamableHttpClientTransportConfig {
     config
 }
 
-/// A client of a server, for one connection.
+/// An HTTP client for one connection to a server, which reports when the connection is lost.
 #[derive(Clone)]
 pub(super) struct WatchedClient {
     client: Client,
     name: Arc<str>,
     shared: Arc<McpConnectionState>,
-    /// The server has sent a stream of its own: if there is none any more, its session is over.
+    /// Whether the server has opened a stream of its own. If it refuses one later, its session has ended.
     has_stream: Arc<AtomicBool>,
 }
 
@@ -68,8 +68,8 @@ impl WatchedClient {
                 .is_some_and(|named| named.to_string() == id.to_string())
         };
         let posted = match (posted, request.clone()) {
-            // An error that does not name the request: `rmcp` would drop it, and whoever asked would wait for ever.
-            // It is how many servers say that they do not know the session any more, where they ought to say 404.
+            // An error without the request's id: `rmcp` would drop it, and the caller would wait forever. Many
+            // servers respond this way to an unknown session, where they should send 404.
             (Ok(Json(ServerJsonRpcMessage::Error(mut error), session)), Some(id))
                 if !names(&error.id, &id) =>
             {
@@ -90,13 +90,14 @@ impl WatchedClient {
             _ => false,
         };
         if let (true, Some(request)) = (undelivered, request) {
-            // Before the connection is lost for that.
+            // This must happen before the connection is marked as lost.
             self.shared.set_undelivered(request);
         }
         self.check_result(posted, false)
     }
 
-    /// Looks at what came of a request. `streams`: it was for a stream.
+    /// Checks the result of an HTTP request for a lost connection. `streams` is `true` if it was a request for a
+    /// stream.
     fn check_result<T>(
         &self,
         done: Result<T, HttpClientError>,
@@ -123,7 +124,7 @@ impl WatchedClient {
         done
     }
 
-    /// MCP, Streamable HTTP, "Session Management": 404 says that the session is over.
+    /// Handles status 404, which says that the session has ended: MCP, Streamable HTTP, "Session Management".
     fn set_expired(&self) {
         let name = &self.name;
         self.shared
@@ -131,7 +132,7 @@ impl WatchedClient {
     }
 }
 
-/// The request that a message is.
+/// Returns the id of the message if it is a request.
 fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
         ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
@@ -180,7 +181,7 @@ impl StreamableHttpClient for WatchedClient {
         auth: Option<String>,
         headers: Headers,
     ) -> Result<(), HttpClientError> {
-        // The connection is over, whatever comes of it.
+        // The connection is closing, so do not check the result.
         let client = &self.client;
         client.delete_session(uri, session, auth, headers).await
     }

@@ -1,24 +1,24 @@
-//! How long MCP servers are waited for.
+//! The time limits for MCP servers.
 
 use std::time::Duration;
 
-/// How long MCP servers are waited for.
+/// The time limits for MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpLimits {
-    /// How long a server may take to start, and to say what it has: two minutes, since many are downloaded when
-    /// they are first started. No session waits for that.
+    /// The limit on a server's start and on listing its tools and prompts. The default is two minutes, because many
+    /// servers are downloaded when they first start. Opening a session does not wait for this.
     pub start: Duration,
-    /// How long the first prompt of a session waits for servers that still start: fifteen seconds. Then the turn
-    /// goes on without them, and their tools come when they do.
+    /// How long the first prompt of a session waits for servers that are still starting. The default is 15 seconds.
+    /// The turn then continues without them, and their tools are added once they have started.
     pub first_prompt: Duration,
-    /// How long a call of a tool may take without a word of progress: five minutes. With progress it may take
-    /// ten times as long.
+    /// The limit on a tool call without a report of progress. The default is five minutes. With progress, a call may
+    /// take ten times as long.
     pub call: Duration,
-    /// How long a call that could not be delivered waits for the connection to be there again: five seconds.
+    /// How long a call that could not be delivered waits for a new connection. The default is five seconds.
     pub reconnect: Duration,
-    /// How long passes between the first two tries to have a server again that is gone: a second, and twice as
-    /// long each further time. The first try is made at once.
+    /// The wait before the second attempt to reconnect to a lost server. The default is one second. It doubles with
+    /// each further attempt; the first attempt is made at once.
     pub retry: Duration,
 }
 

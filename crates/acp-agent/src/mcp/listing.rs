@@ -1,4 +1,4 @@
-//! What a server has: its tools and prompts, as far as they are used.
+//! The tools and prompts of a server, within limits.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use rmcp::service::{Peer, ServiceError};
 
 use super::handler::McpConnectionState;
 
-/// How many tools, and how many prompts, of one server are known.
+/// The limit on a server's tools, and on its prompts.
 const MOST: usize = 256;
 
-/// In how many pages they may come.
+/// The limit on the pages of a list.
 const PAGES: usize = 64;
 
-/// The largest schema of a tool, in bytes. The model is sent all of them each time.
+/// The limit on a tool's schema, in bytes. The model is sent all schemas in each round.
 const LARGEST_SCHEMA: usize = 64 * 1024;
 
-/// What a server that answers has.
+/// What a connected server offers.
 pub(super) struct McpListing {
     pub(super) peer: Peer<RoleClient>,
     pub(super) shared: Arc<McpConnectionState>,
@@ -34,7 +34,7 @@ impl std::fmt::Debug for McpListing {
     }
 }
 
-/// Asks a server for what it has.
+/// Requests a server's tools and prompts.
 pub(super) async fn list(
     name: &str,
     peer: &Peer<RoleClient>,
@@ -67,7 +67,7 @@ pub(super) async fn list(
             let listed = peer.list_prompts(page).await?;
             Ok((listed.prompts, listed.next_cursor))
         });
-        // Its tools are of use without them.
+        // Its tools are usable without its prompts.
         prompts = listed.await.unwrap_or_else(|error| {
             tracing::warn!(server = name, %error, "cannot list its prompts");
             Vec::new()
@@ -82,7 +82,7 @@ pub(super) async fn list(
     })
 }
 
-/// All pages of a list, as far as they are looked at.
+/// Requests all pages of a list, within limits.
 pub(super) async fn pages<T, F>(
     server: &str,
     what: &str,

@@ -1,7 +1,7 @@
-//! MCP servers: those that the client names for a session and those of the user's own, in each session.
+//! MCP servers: in each session, those that the client names and the user's own.
 //!
-//! A server is started for a session and ends with it (Session setup, "MCP Servers"). Each lives by itself
-//! (`server.rs`); one that does not start or dies costs its own tools and nothing else, and the person is told.
+//! A server is started for a session and ends with it ("Session Setup", "MCP Servers"). Each has a task of its own
+//! (`server_task.rs`). If one fails to start or exits, only its own tools are lost, and the user is told.
 
 pub(crate) mod announce;
 mod ask;

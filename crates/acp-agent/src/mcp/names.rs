@@ -1,35 +1,35 @@
-//! The names by which a model and a person know what servers have.
+//! The names of servers' tools and prompts for the model and the user.
 //!
-//! Providers take letters, digits, `_` and `-` in the name of a tool, at most 64 of them, and not all of them a
-//! digit or `-` in front. Servers have other names, and two of them may have the same.
+//! Providers accept letters, digits, `_` and `-` in the name of a tool, and at most 64 of them. Some do not accept a
+//! digit or `-` at the start. Servers use other names too, and two servers may use the same.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The longest name of a tool that all providers take, in bytes.
+/// The limit on the name of a tool that all providers accept, in bytes.
 const LONGEST: usize = 64;
 
-/// The longest name of a server in that, so that something of the tool's is left.
+/// The limit on a server's part of that name, which leaves enough for the tool's.
 const LONGEST_KEY: usize = 32;
 
-/// The longest name of a prompt with its server's, in bytes: one that can still be typed.
+/// The limit on the name of a prompt with its server's, in bytes: short enough to enter.
 const LONGEST_PROMPT: usize = 128;
 
-/// What stands between a server and its tool. No tool of the agent's own has it in its name.
+/// What separates the server from its tool. The names of the agent's own tools do not contain it.
 pub(super) const BETWEEN: &str = "__";
 
-/// Names that are given once each.
+/// The names in use, each of them unique.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashSet<String>);
 
 impl UniqueNames {
-    /// With those that are taken already.
+    /// Creates a set in which these names are in use.
     pub(super) fn excluding(taken: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self(taken.into_iter().map(Into::into).collect())
     }
 
-    /// What a server is called in the names of its tools and prompts. It is the same in each session with the
-    /// same servers.
+    /// Returns a server's key in the names of its tools and prompts. It is the same in each session with the same
+    /// servers.
     pub(super) fn name_key(&mut self, server: &str, nth: usize) -> String {
         let key = match sanitize(server) {
             key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),
@@ -40,13 +40,13 @@ impl UniqueNames {
         self.insert_unique(key, LONGEST_KEY, &(server, nth))
     }
 
-    /// What a tool of a server is called.
+    /// Returns the name of a server's tool for the model.
     pub(super) fn tool(&mut self, key: &str, tool: &str) -> String {
         let name = format!("{key}{BETWEEN}{}", sanitize(tool));
         self.insert_unique(name, LONGEST, &(key, tool))
     }
 
-    /// What a prompt of a server is called: a person types it behind a slash, up to the first space.
+    /// Returns the name of a server's prompt as a slash command, which ends at the first space.
     pub(super) fn prompt(&mut self, key: &str, prompt: &str) -> String {
         let typed = |c: char| {
             if c.is_whitespace() || c.is_control() {
@@ -59,7 +59,8 @@ impl UniqueNames {
         self.insert_unique(format!("{key}:{shown}"), LONGEST_PROMPT, &(key, prompt))
     }
 
-    /// Gives this name; if it is too long or taken, as much of it as fits with a hash of what it stands for.
+    /// Adds `name` and returns it. If it is too long or in use, its start with a hash of `stands_for` is returned
+    /// instead.
     fn insert_unique(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
         if name.len() <= longest && self.0.insert(name.clone()) {
             return name;
@@ -74,7 +75,7 @@ impl UniqueNames {
     }
 }
 
-/// A name with what may be in the name of a tool only.
+/// Replaces the characters that are not allowed in the name of a tool.
 fn sanitize(name: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,

@@ -1,6 +1,6 @@
-//! Prompts of servers, which people use as slash commands: `/server:prompt`.
+//! The prompts of MCP servers, which users run as slash commands: `/server:prompt`.
 //!
-//! What a server gives for one takes the place of what was typed: the model sees it as if the person had.
+//! The command is replaced by the text that the server returns. The model sees it as if the user had entered it.
 
 use acp::v1::{AvailableCommand, ContentBlock, UnstructuredCommandInput};
 use rmcp::model::{
@@ -16,21 +16,21 @@ use crate::text::one_line;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The longest text that a prompt may be, in bytes of JSON.
+/// The limit on a prompt, in bytes of JSON.
 const LARGEST: usize = 1024 * 1024;
 
-/// What a person typed, as a model is to see it.
+/// The user's input after servers' prompts are expanded.
 pub(crate) enum McpPromptInput {
-    /// As it was typed: it is no prompt of a server's.
+    /// The unchanged input, which is not a prompt of a server.
     Text(Vec<ContentBlock>),
-    /// This, which a server gave.
+    /// The prompt that a server returned.
     Prompt(Vec<ContentBlock>),
-    /// Nothing: the prompt cannot be had, and why, for people.
+    /// The input, and why its prompt is not available, for the user.
     Rejected(Vec<ContentBlock>, String),
 }
 
 impl SessionMcpServers {
-    /// The prompts under the names of their commands.
+    /// Returns the servers' prompts with the names of their commands.
     fn all_prompts(&self) -> Vec<(String, ConnectedMcpServer, Prompt)> {
         let mut names = UniqueNames::default();
         let mut all = Vec::new();
@@ -43,7 +43,7 @@ impl SessionMcpServers {
         all
     }
 
-    /// The commands that they are.
+    /// Returns the servers' prompts as slash commands.
     pub(crate) fn commands(&self) -> Vec<AvailableCommand> {
         let prompts = self.all_prompts().into_iter();
         prompts
@@ -60,7 +60,7 @@ impl SessionMcpServers {
             .collect()
     }
 
-    /// Puts in the place of a command what the server gives for it.
+    /// Replaces a command with the prompt that its server returns.
     pub(crate) async fn expand(
         &self,
         workspace: &Workspace,
@@ -87,7 +87,7 @@ impl SessionMcpServers {
                     .await
                 {
                     Ok(blocks) => {
-                        // What stands behind the command, such as links to files, stays.
+                        // The other content, such as links to files, stays.
                         let more = content.into_iter().skip(1);
                         return Ok(McpPromptInput::Prompt(
                             blocks.into_iter().chain(more).collect(),
@@ -131,7 +131,7 @@ impl SessionMcpServers {
     }
 }
 
-/// A command and what follows it.
+/// Splits a text into a command and the text after it.
 fn split_command(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start().strip_prefix('/')?;
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -139,7 +139,7 @@ fn split_command(text: &str) -> Option<(&str, &str)> {
     Some((command, rest.trim()))
 }
 
-/// What to show while nothing is typed.
+/// Returns the hint to show while no arguments are entered.
 fn argument_hint(prompt: &Prompt) -> Option<String> {
     let arguments = prompt.arguments.as_deref().unwrap_or_default();
     let shown: Vec<String> = arguments
@@ -152,8 +152,8 @@ fn argument_hint(prompt: &Prompt) -> Option<String> {
     (!shown.is_empty()).then(|| shown.join(" "))
 }
 
-/// The arguments by their positions: words, quoted as in a shell where they have spaces. The last has all that
-/// is left, so that a single one needs no quotes.
+/// Parses the arguments by position. They are words, quoted as in a shell if they contain spaces. The last argument
+/// gets the rest of the line, so a single one needs no quotes.
 fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObject, String> {
     let takes = prompt.arguments.as_deref().unwrap_or_default();
     let mut given = JsonObject::new();
@@ -186,7 +186,7 @@ fn parse_arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObj
     }
 }
 
-/// What a server gave, as one message of the person's.
+/// Converts the server's prompt into one message of the user.
 fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolFailure> {
     let size = serde_json::to_vec(&result.messages).map_or(usize::MAX, |text| text.len());
     if size > LARGEST {
@@ -198,7 +198,7 @@ fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolFailure> 
     for message in result.messages {
         let block = content::ours(&message.content);
         blocks.push(match (message.role, block) {
-            // An example of an answer: it must not look as if the model had said it.
+            // An example response. Mark it, so that it does not look like the model's own message.
             (Role::Assistant, Some(ContentBlock::Text(said))) => {
                 ContentBlock::text(format!("Example response:\n\n{}", said.text))
             }

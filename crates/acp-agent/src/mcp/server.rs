@@ -1,4 +1,4 @@
-//! A server of a session, as the rest of the session sees it. What happens to it is in `life.rs`.
+//! An MCP server of a session, as the rest of the session sees it. Its task is in `server_task.rs`.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,14 +15,14 @@ use super::listing::McpListing;
 use super::server_task::McpServerTask;
 use super::state::{McpServerChannel, McpServerNews, McpServerState};
 
-/// A server. Dropping it ends it.
+/// An MCP server. Dropping it shuts it down.
 pub(crate) struct SessionMcpServer {
-    /// As whoever named it calls it.
+    /// The name that the client or the user gave it.
     pub(super) name: String,
-    /// As it is called in the names of its tools and prompts.
+    /// The server's part of the names of its tools and prompts.
     pub(super) key: String,
     state: watch::Receiver<McpServerState>,
-    /// Its prompts have been waited for once.
+    /// Whether a turn has waited for its start.
     pub(super) was_awaited: AtomicBool,
     channel: Arc<McpServerChannel>,
     stop: watch::Sender<bool>,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for SessionMcpServer {
     }
 }
 
-/// A server that answers.
+/// A connected server.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectedMcpServer {
     pub(super) server: Arc<SessionMcpServer>,
@@ -45,7 +45,7 @@ pub(super) struct ConnectedMcpServer {
 }
 
 impl SessionMcpServer {
-    /// Has a server start. `changes` counts what a client or a model may have to be told anew.
+    /// Starts a server. `changes` is incremented whenever the client or the model may need an update.
     pub(super) fn start(
         definition: McpServer,
         key: String,
@@ -79,7 +79,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// What it has, if it answers.
+    /// Returns what the server offers, if it is connected.
     pub(super) fn ready(&self) -> Option<Arc<McpListing>> {
         match &*self.state.borrow() {
             McpServerState::Ready(ready) => Some(Arc::clone(ready)),
@@ -87,7 +87,7 @@ impl SessionMcpServer {
         }
     }
 
-    /// Why nothing of it can be used, if it does not answer.
+    /// Returns why the server cannot be used, if it is not connected.
     pub(super) fn unavailable_reason(&self) -> Option<String> {
         match &*self.state.borrow() {
             McpServerState::Lost(why) | McpServerState::Failed(why) => Some(why.to_string()),
@@ -99,17 +99,17 @@ impl SessionMcpServer {
         }
     }
 
-    /// Waits until it has started, or has not.
+    /// Waits until the server has started or has failed to start.
     pub(super) async fn wait_started(&self) {
         let mut state = self.state.clone();
-        // Its task tells one of both before it ends.
+        // The task sets one of these states before it ends.
         let _ = state
             .wait_for(|state| !matches!(state, McpServerState::Starting))
             .await;
     }
 
-    /// If it is gone, has it tried again now, and waits until that is done. If it is not to be tried again, this
-    /// waits for nothing.
+    /// If the server is lost, retries the connection now and waits for the result. Returns at once if there are no
+    /// more retries.
     pub(super) async fn retry_and_wait(&self) {
         let mut state = self.state.clone();
         if matches!(
@@ -117,12 +117,13 @@ impl SessionMcpServer {
             McpServerState::Lost(_) | McpServerState::Failed(_)
         ) {
             self.channel.retry_needed.notify_one();
-            // Each try ends with a state; a task that has ended tries nothing.
+            // Each attempt ends with a new state. If the task has ended, this returns at once.
             let _ = state.changed().await;
         }
     }
 
-    /// What it has after this connection of it was lost, if there is another within this time.
+    /// Waits for a new connection after `lost`, and returns what the server offers then. Returns `None` if `patience`
+    /// runs out.
     pub(super) async fn reconnected(
         &self,
         lost: &McpListing,
@@ -139,12 +140,12 @@ impl SessionMcpServer {
         self.ready().filter(|ready| !is_lost(ready))
     }
 
-    /// What has become of it, if the person has not been told. Says so once.
+    /// Takes the news about the server that the user has not seen yet.
     pub(super) fn to_report(&self) -> Option<McpServerNews> {
         self.channel.news().take()
     }
 
-    /// Ends it. Its process, and all that it started, is gone then.
+    /// Shuts the server down. On return, its process and all that it started have exited.
     pub(super) async fn close(&self) {
         self.stop.send_replace(true);
         let task = self

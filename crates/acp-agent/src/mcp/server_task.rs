@@ -1,5 +1,5 @@
-//! The life of a server: it is started or reached, listens for what changes, and is tried again when it is lost.
-//! A task of its own, so that no server waits for another.
+//! The task of an MCP server: it connects, listens for changes, and reconnects after a loss. Each server has its own
+//! task, so that none waits for another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,23 +18,24 @@ use super::limits::McpLimits;
 use super::listing::{McpListing, list};
 use super::state::{McpServerChannel, McpServerState};
 
-/// How long a server may take to list anew what it has.
+/// The limit on the time to list a server's tools and prompts again.
 const LISTING: Duration = Duration::from_secs(30);
 
-/// How long the connection to a server may take to close, and then its process to end.
+/// The limit on the time to close a connection, and then on the exit of the process.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// How many times a server that has a process here is started again in a session. What makes it end may be in
-/// what it is given, and each start may be a download.
+/// The limit on restarts of a local server in a session. Its input may be what makes it exit, and each start may be a
+/// download.
 const RESTARTS: u32 = 3;
 
-/// How many times in a row a server elsewhere is tried again by itself. After that it is tried when a prompt comes.
+/// The limit on automatic attempts in a row to reconnect to a remote server. After that, it is retried with each
+/// prompt.
 const TRIES: u32 = 5;
 
-/// How long a connection must have lasted for what was tried before to be forgotten.
+/// How long a connection must last before the count of attempts is reset.
 const STEADY: Duration = Duration::from_secs(60);
 
-/// What the task of a server has.
+/// The data of a server's task.
 pub(super) struct McpServerTask {
     pub(super) name: String,
     pub(super) key: String,
@@ -46,12 +47,12 @@ pub(super) struct McpServerTask {
     pub(super) changes: watch::Sender<u64>,
 }
 
-/// How a connection ended, or why there was none.
+/// A lost connection, or one that was never made.
 struct LostConnection {
     failure: ConnectFailure,
-    /// How long it lasted, if there was one.
+    /// How long the connection lasted, if it was made.
     lifetime: Option<Duration>,
-    /// The server has only forgotten this connection: nobody needs to hear of that if the next one comes.
+    /// Whether the server has only ended the MCP session. The user is not told if the next connection succeeds.
     has_expired: bool,
     process: McpProcess,
 }
@@ -80,12 +81,12 @@ impl McpServerTask {
         }
     }
 
-    /// One connection, from its beginning to its end. `None` if the server is to end, and has.
+    /// Runs one connection from its start to its end. Returns `None` once the server was shut down on request.
     async fn run_connection(&self, stopped: &watch::Receiver<bool>) -> Option<LostConnection> {
         let shared = Arc::new(McpConnectionState::new());
         let mut process = McpProcess::default();
         let begun = tokio::select! {
-            // At once: it has begun nothing that it could end in order.
+            // Stop at once: there is no connection yet that should be closed properly.
             () = wait_stopped(stopped.clone()) => return None,
             begun = self.connect(&shared, &mut process) => begun,
         };
@@ -141,7 +142,7 @@ impl McpServerTask {
         })
     }
 
-    /// Connects and asks for what it has, within the time for that.
+    /// Connects and lists what the server offers, within the time limit.
     async fn connect(
         &self,
         shared: &Arc<McpConnectionState>,
@@ -166,7 +167,7 @@ impl McpServerTask {
         Ok((running, ready.map_err(ConnectFailure::passing)?))
     }
 
-    /// A connection has ended by itself: why, for the calls that waited for it, too.
+    /// Handles a connection that ended by itself. Sets the reason, which pending calls need too.
     async fn wait_ended(
         &self,
         shared: &McpConnectionState,
@@ -197,7 +198,8 @@ impl McpServerTask {
         self.set_state(McpServerState::Ready(Arc::new(ready)));
     }
 
-    /// Says that the server is not there, and what becomes of it. `was_connected`: it has been there in this session.
+    /// Reports that the server is lost and what happens next. `connected` is `true` if it was connected earlier in
+    /// this session.
     fn set_lost(&self, gone: &LostConnection, next: &RetryPlan, connected: bool) {
         let name = &self.name;
         let why = &gone.failure.why;
@@ -227,7 +229,7 @@ impl McpServerTask {
         });
     }
 
-    /// What becomes of a server that is gone, for people.
+    /// Describes to the user what happens next with a lost server.
     fn retry_description(
         &self,
         gone: &LostConnection,
@@ -252,23 +254,23 @@ impl McpServerTask {
     }
 }
 
-/// What is done about a server that is not there.
+/// What to do about a server that is not connected.
 #[derive(Debug, PartialEq, Eq)]
 enum RetryPlan {
     After(Duration),
-    /// When the person wants something done.
+    /// Retry with the user's next prompt.
     WhenNeeded,
     Never,
 }
 
-/// What has been tried.
+/// The attempts to reconnect so far.
 struct RetryState {
-    /// The server has a process here.
+    /// Whether the server is a process on this machine.
     is_local: bool,
-    /// How long the second try waits. Each further one waits twice as long.
+    /// The wait before the second attempt. It doubles with each further attempt.
     retry: Duration,
     count: u32,
-    /// There has been a connection in this session.
+    /// Whether there has been a connection in this session.
     was_connected: bool,
 }
 
@@ -291,7 +293,7 @@ impl RetryState {
         let most = if self.is_local { RESTARTS } else { TRIES };
         match (gone.failure.is_permanent, self.is_local) {
             (true, _) => RetryPlan::Never,
-            // It is not downloaded and started with every prompt.
+            // A local server is not downloaded and started again with every prompt.
             (false, true) if !self.was_connected || self.count >= most => RetryPlan::Never,
             (false, false) if !self.was_connected || self.count >= most => RetryPlan::WhenNeeded,
             (false, _) => {
@@ -306,7 +308,7 @@ impl RetryState {
     }
 }
 
-/// Waits until the server is to end: somebody says so, or nobody is left who could.
+/// Waits until the server must stop: on request, or because the sender was dropped.
 async fn wait_stopped(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
@@ -351,9 +353,9 @@ mod tests {
             assert_eq!(tries.next(&gone(Some(1))), expected);
         }
         assert_eq!(tries.next(&gone(None)), RetryPlan::WhenNeeded);
-        // One that breaks at once each time is no better.
+        // A connection that breaks at once each time does not reset the count.
         assert_eq!(tries.next(&gone(Some(1))), RetryPlan::WhenNeeded);
-        // After a steady connection it begins anew.
+        // A steady connection resets the count.
         assert_eq!(tries.next(&gone(Some(STEADY.as_secs()))), after(0));
     }
 

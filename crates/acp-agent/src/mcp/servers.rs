@@ -1,4 +1,4 @@
-//! The servers of a session, and what of them the model is offered.
+//! The MCP servers of a session, and what the model is offered of them.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,13 +18,13 @@ use crate::model::interface::ToolSpec;
 use crate::text::head;
 use crate::tools::tool::read_arguments;
 
-/// The longest description of a tool that the model is given, in bytes.
+/// The limit on the description of a tool for the model, in bytes.
 const LONGEST_DESCRIPTION: usize = 8 * 1024;
 
-/// The servers of a session. Dropping this ends them.
+/// The MCP servers of a session. Dropping this shuts them down.
 pub(crate) struct SessionMcpServers {
     pub(super) servers: Vec<Arc<SessionMcpServer>>,
-    /// Counts what the client or the model may have to be told anew.
+    /// Changes whenever the client or the model may need an update.
     changes: watch::Receiver<u64>,
     pub(super) limits: McpLimits,
     announce_task: Mutex<Option<AbortHandle>>,
@@ -48,7 +48,7 @@ impl Drop for SessionMcpServers {
 }
 
 impl SessionMcpServers {
-    /// Has the servers of a session start, all at once. This waits for none of them.
+    /// Starts the servers of a session, all at once, without waiting for them.
     pub(crate) fn start(definitions: Vec<McpServer>, session: &Session, limits: McpLimits) -> Self {
         let (change, changes) = watch::channel(0);
         let mut keys = UniqueNames::default();
@@ -74,7 +74,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Ends them, all at once. When this returns none of their processes runs.
+    /// Shuts the servers down, all at once. On return, none of their processes is running.
     pub(crate) async fn close(&self) {
         self.stop_announcing();
         let closing: Vec<_> = self
@@ -86,12 +86,13 @@ impl SessionMcpServers {
             })
             .collect();
         for closed in closing {
-            // What is left of it is logged where it happens.
+            // Errors are logged by the server itself.
             let _ = closed.await;
         }
     }
 
-    /// Does this each time when the servers have other prompts, until it is not to be done any more.
+    /// Calls `change` whenever a server's tools or prompts may have changed. Stops when `change` returns `None`, or
+    /// its future returns `false`.
     pub(crate) fn on_change<F>(&self, change: impl Fn() -> Option<F> + Send + 'static)
     where
         F: Future<Output = bool> + Send,
@@ -129,7 +130,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// Those that answer.
+    /// Returns the connected servers.
     pub(super) fn connected(&self) -> impl Iterator<Item = ConnectedMcpServer> {
         self.servers.iter().filter_map(|server| {
             let ready = server.ready()?;
@@ -138,8 +139,8 @@ impl SessionMcpServers {
         })
     }
 
-    /// Their tools, under the names by which the model calls them. `own` are the agent's, which none of theirs
-    /// takes the place of.
+    /// Returns the servers' tools with their names for the model. `own` are the agent's tools, whose names stay
+    /// theirs.
     fn named_tools(&self, own: &[ToolSpec]) -> Vec<(String, ConnectedMcpServer, Tool)> {
         let taken = own.iter().map(|tool| tool.name.as_ref());
         let mut names = UniqueNames::excluding(taken.chain([call::LIST, call::READ]));
@@ -161,7 +162,7 @@ impl SessionMcpServers {
         all
     }
 
-    /// What the model is offered: the agent's own tools, and the servers'.
+    /// Returns the tools that the model is offered: the agent's own and the servers'.
     pub(super) fn offer<'a>(&self, own: &'a [ToolSpec]) -> Cow<'a, [ToolSpec]> {
         if self.servers.is_empty() {
             return Cow::Borrowed(own);
@@ -186,10 +187,10 @@ impl SessionMcpServers {
         Cow::Owned(offered)
     }
 
-    /// The call of a tool that is a server's; `None` if the name is none of theirs.
+    /// Creates a call of a server's tool. Returns `None` if no server has a tool with this name.
     ///
     /// # Errors
-    /// Why it cannot be called, for the model.
+    /// Why the tool cannot be called, for the model.
     pub(crate) fn call(
         &self,
         own: &[ToolSpec],
@@ -258,7 +259,7 @@ impl SessionMcpServers {
         }
     }
 
-    /// The servers with resources, or the one of this name.
+    /// Returns the connected servers with resources, or only the one with this name.
     fn servers_with_resources(
         &self,
         named: Option<&str>,

@@ -1,8 +1,8 @@
-//! MCP over HTTP with server-sent events, as its version of 2024-11-05 had it, and servers still have: a stream
-//! of events from the server, whose first says where messages to it are posted.
+//! The transport of MCP version 2024-11-05, HTTP with server-sent events, which some servers still use. The first
+//! event of the server's stream says where to post messages to it.
 //!
-//! `rmcp` had this and has dropped it; clients of this protocol name such servers all the same (Session setup,
-//! "MCP Servers", `sse`). Events are read by [`crate::sse`], with a limit.
+//! `rmcp` had this transport and removed it, but clients still name such servers ("Session Setup", "MCP Servers",
+//! `sse`). Events are read by [`crate::sse`], with a size limit.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use rmcp::transport::Transport;
 
 use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
-/// The largest event, in bytes: what `rmcp` allows for a message over its other transports.
+/// The limit on an event, in bytes. It is the limit that `rmcp` sets on a message in its other transports.
 const LARGEST: usize = 16 * 1024 * 1024;
 
-/// Why such a connection cannot be had or is lost.
+/// Why a connection cannot be made or is lost.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseError {
     #[error("{0}")]
     Http(#[from] reqwest::Error),
     #[error("HTTP status {0}")]
     Status(StatusCode),
-    /// With its `WWW-Authenticate`.
+    /// The `WWW-Authenticate` header of the response.
     #[error("authentication required")]
     Unauthorized(String),
     #[error("the response is not an event stream")]
@@ -39,7 +39,7 @@ pub(super) enum SseError {
     Json(#[from] serde_json::Error),
 }
 
-/// The connection.
+/// A connection to a server.
 pub(super) struct SseTransport {
     client: Client,
     post: Arc<Url>,
@@ -64,7 +64,7 @@ impl SseTransport {
                     .map_err(|_| SseError::NoEndpoint)?;
             }
         };
-        // The headers may be the person's keys: they go nowhere else.
+        // The headers may contain the user's keys, so they are sent to no other origin.
         if post.origin() != url.origin() {
             return Err(SseError::OtherOrigin(post));
         }
@@ -76,7 +76,7 @@ impl SseTransport {
     }
 }
 
-/// Whether the server has taken a request.
+/// Checks that the server has accepted a request.
 fn check_status(response: &Response) -> Result<(), SseError> {
     match response.status() {
         status if status.is_success() => Ok(()),
@@ -103,7 +103,7 @@ impl Transport<RoleClient> for SseTransport {
             let body = serde_json::to_vec(&message)?;
             let request = client.post(post.as_ref().clone());
             let request = request.header(CONTENT_TYPE, "application/json").body(body);
-            // The answer comes as an event.
+            // The response arrives as an event.
             check_status(&request.send().await?)
         }
     }
@@ -133,9 +133,9 @@ impl Transport<RoleClient> for SseTransport {
     }
 }
 
-/// Where bytes come from.
+/// A source of bytes.
 trait ByteSource: Send {
-    /// The next of them; `None` at the end. What is not awaited to its end is not lost.
+    /// Returns the next bytes, or `None` at the end. If the future is dropped, no bytes are lost.
     fn bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
 }
 
@@ -161,7 +161,7 @@ impl<S: ByteSource> SseEvents<S> {
         }
     }
 
-    /// The next event; `None` at the end. Can be dropped and called again.
+    /// Returns the next event, or `None` at the end. If the future is dropped, no event is lost.
     async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         loop {
             let event = self.reader.next().inspect_err(|_| self.has_ended = true)?;

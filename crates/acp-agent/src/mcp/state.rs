@@ -1,4 +1,4 @@
-//! How a server is, and what the person may have to be told of it.
+//! The state of an MCP server, and the news about it for the user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,27 +7,27 @@ use tokio::sync::Notify;
 
 use super::listing::McpListing;
 
-/// How a server is.
+/// The state of an MCP server.
 #[derive(Clone)]
 pub(super) enum McpServerState {
     Starting,
     Ready(Arc<McpListing>),
-    /// It is gone, and is being tried again; and why, for people.
+    /// The connection is lost and will be retried. The text says why, for the user.
     Lost(Arc<str>),
-    /// It did not start, or is gone, and is not tried again by itself; and why, for people.
+    /// The server failed to start or is lost, and is not retried automatically. The text says why, for the user.
     Failed(Arc<str>),
 }
 
-/// What the person may have to be told.
+/// News about a server for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum McpServerNews {
     Lost {
         why: Arc<str>,
-        /// What becomes of it.
+        /// What happens next, for the user.
         next: &'static str,
     },
     Recovered {
-        /// Why it was gone, if nobody was told.
+        /// Why the connection was lost, if the user has not seen that yet.
         why: Option<Arc<str>>,
         how: &'static str,
     },
@@ -47,13 +47,13 @@ impl std::fmt::Display for McpServerNews {
     }
 }
 
-/// What a server and its task tell each other. Of the news only the last is kept: nobody needs those before it.
+/// The channel between a server and its task. Only the latest news is stored, since it replaces what came before.
 #[derive(Default)]
 pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerNews>>,
-    /// It went without a word, and may come back without one.
+    /// Whether a loss is not reported, and so neither is the recovery.
     hushed: AtomicBool,
-    /// Somebody wants something of a server that is not there.
+    /// Notified when a server is needed that is not connected.
     pub(super) retry_needed: Notify,
 }
 
@@ -67,7 +67,7 @@ impl McpServerChannel {
         *self.news() = Some(McpServerNews::Lost { why, next });
     }
 
-    /// It is gone, and nobody is told unless it stays so.
+    /// Records a loss that is reported only if the next attempt to connect fails.
     pub(super) fn suppress_report(&self) {
         self.hushed.store(true, Ordering::Relaxed);
     }

@@ -1,34 +1,34 @@
-//! Why a model cannot answer, and what its client is told then.
+//! Model errors, and how they are reported to the client.
 
 use acp::jsonrpc;
 use serde_json::json;
 
-/// Why a model cannot answer.
+/// Why a model cannot respond.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
-    /// What it is, for programs.
+    /// The kind of error, for programs.
     pub kind: ModelErrorKind,
-    /// What went wrong, and what to do about it, for people.
+    /// What went wrong and what to do about it, for the user.
     pub message: String,
 }
 
-/// What kind of failure it is that keeps a model from answering.
+/// The kinds of model errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
-    /// There is no key, or the provider does not take it.
+    /// There is no key, or the provider rejects it.
     Unauthorized,
-    /// The provider has no such model, or not for this key.
+    /// The provider does not have the model, or not for this key.
     UnknownModel,
-    /// The conversation is longer than the model's window.
+    /// The conversation is longer than the model's context window.
     ContextFull,
-    /// The provider is overloaded, or the limit of what may be asked is reached, and trying again did not help.
+    /// The provider is overloaded or a rate limit is reached, and retries did not help.
     Overloaded,
     /// The provider cannot be reached.
     Unreachable,
-    /// The answer broke off, or is none that its format allows.
+    /// The response broke off, or its format does not allow it.
     Broken,
     /// Anything else.
     #[default]
@@ -36,7 +36,7 @@ pub enum ModelErrorKind {
 }
 
 impl ModelErrorKind {
-    /// Its name, as clients find it in the `data` of an error.
+    /// Returns the name that clients find in the `data` of an error.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,12 +52,12 @@ impl ModelErrorKind {
 }
 
 impl ModelError {
-    /// An error of no kind in particular.
+    /// Creates an error of the kind [`ModelErrorKind::Other`].
     pub fn new(message: impl Into<String>) -> Self {
         Self::of(ModelErrorKind::Other, message)
     }
 
-    /// An error of that kind.
+    /// Creates an error of the given kind.
     pub fn of(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -66,7 +66,8 @@ impl ModelError {
     }
 }
 
-/// What a prompt is answered with when the model fails. Error Handling: what it is, is in `data`, for programs.
+/// Returns the error response to a prompt whose model fails. Its `data` has the error's kind for programs ("Error
+/// Handling" of the specification).
 pub(crate) fn failure(error: ModelError) -> acp::Error {
     let kind = error.kind;
     let mut answer = match kind {

@@ -1,4 +1,4 @@
-//! What every model is, and what it is asked with.
+//! The trait that every model implements, and the request it gets.
 
 use std::borrow::Cow;
 
@@ -9,68 +9,68 @@ use super::provider::catalogue::Price;
 use super::step::Steps;
 use super::thought::ThoughtLevel;
 
-/// Something that carries a conversation on.
+/// Something that continues a conversation.
 ///
-/// A model is asked once for each round of a turn: with the conversation as it is, it gives a stream
-/// of steps. If there are tool calls among them, they are carried out, their results are added to
-/// the conversation, and the model is asked again; if there are none, the turn is over.
+/// A model is called once for each round of a turn: it gets the conversation so far and returns a stream of steps. If
+/// there are tool calls among them, the agent runs them, adds their results to the conversation, and calls the model
+/// again. If there are none, the turn has ended.
 ///
-/// A model keeps no state between rounds: all of it is in the conversation, so that one model can
-/// serve any number of sessions, and a session that was stored can go on with any model.
+/// A model keeps no state between rounds. All of it is in the conversation, so one model can serve any number of
+/// sessions, and a stored session can continue with any model.
 pub trait Model: Send + Sync {
-    /// Its name, for people and logs.
+    /// Returns the model's name, for users and logs.
     fn name(&self) -> &str;
 
-    /// How many tokens a conversation and the answer to it may have together, where that is known.
+    /// Returns how many tokens a conversation and the response to it may have together, if known.
     fn context_window(&self) -> Option<u64> {
         None
     }
 
-    /// Whether it understands what it is told in words. One that does not is given no instructions, is offered
-    /// no commands that are prompts, and hears what a person typed exactly as it was.
+    /// Returns `true` if the model understands natural language. A model that does not gets no instructions, has no
+    /// custom commands that are prompts, and gets the user's text unchanged.
     fn understands(&self) -> bool {
         true
     }
 
-    /// Whether it can look at pictures in a prompt. One that cannot is told that there was one.
+    /// Returns `true` if the model accepts images in a prompt. Otherwise it gets a note in place of each image.
     fn takes_images(&self) -> bool {
         false
     }
 
-    /// How much it can be told to think, the least first. Nothing if it cannot be told.
+    /// Returns the thought levels that can be chosen, the lowest first, or nothing if none can be chosen.
     fn thought_levels(&self) -> &[ThoughtLevel] {
         &[]
     }
 
-    /// What its provider takes for tokens, where that is known.
+    /// Returns the price of the model's tokens, if known.
     fn price(&self) -> Option<Price> {
         None
     }
 
-    /// Carries the conversation on. The steps are reported as they come. Dropping the stream is how
-    /// a round is cancelled: a model must then stop whatever it does for it.
+    /// Continues the conversation. The steps are streamed as they arrive. To cancel a round, the caller drops the
+    /// stream: the model must then stop all work on it.
     fn respond<'a>(&'a self, request: RoundRequest<'a>) -> Steps<'a>;
 }
 
-/// What a model is asked with.
+/// What a model gets for one round.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct RoundRequest<'a> {
-    /// Everything that was said and done in the session, the newest last. The last message is the
-    /// person's, or the results of the model's own tool calls.
+    /// The whole conversation of the session, the newest message last. The last message is the user's, or the results
+    /// of the model's own tool calls.
     pub conversation: &'a [ModelMessage],
-    /// The tools that can be called.
+    /// The tools that the model may call.
     pub tools: &'a [ToolSpec],
     /// The session's working directory, an absolute path.
     pub cwd: &'a str,
-    /// What the model is told before the conversation: who it is, and what holds in this session.
+    /// The system prompt: who the model is, and the rules of this session.
     pub instructions: &'a str,
-    /// How much it is to think; as its provider has it if that is not said.
+    /// The thought level; `None` for the provider's default.
     pub thought: Option<ThoughtLevel>,
 }
 
 impl<'a> RoundRequest<'a> {
-    /// A request.
+    /// Creates a request without instructions and with the provider's default thought level.
     #[must_use]
     pub fn new(conversation: &'a [ModelMessage], tools: &'a [ToolSpec], cwd: &'a str) -> Self {
         Self {
@@ -82,14 +82,14 @@ impl<'a> RoundRequest<'a> {
         }
     }
 
-    /// Sets what the model is told before the conversation.
+    /// Sets the system prompt.
     #[must_use]
     pub fn instructions(mut self, instructions: &'a str) -> Self {
         self.instructions = instructions;
         self
     }
 
-    /// Sets how much the model is to think.
+    /// Sets the thought level.
     #[must_use]
     pub fn thought(mut self, thought: Option<ThoughtLevel>) -> Self {
         self.thought = thought;
@@ -97,20 +97,20 @@ impl<'a> RoundRequest<'a> {
     }
 }
 
-/// A tool, as a model is told of it.
+/// The description of a tool for a model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolSpec {
-    /// Its name: letters, digits, `_` and `-`, at most 64 of them, which is what all providers take.
+    /// Its name: letters, digits, `_` and `-`, at most 64 of them, which all providers accept.
     pub name: Cow<'static, str>,
     /// What it does and when to use it.
     pub description: Cow<'static, str>,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of its arguments.
     pub parameters: Value,
 }
 
 impl ToolSpec {
-    /// A tool with the JSON Schema of its arguments.
+    /// Creates the description of a tool. `parameters` is the JSON Schema of its arguments.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,

@@ -1,34 +1,34 @@
-//! A conversation: what was said, what was called, and what came of it.
+//! The conversation with a model: messages, tool calls and their results.
 
 use acp::v1::{ContentBlock, ImageContent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A part of a conversation. Sessions are kept with it: what is written today is read by later versions.
+/// One message of a conversation. Stored sessions contain it, so later versions must read what this one writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ModelMessage {
-    /// The person's prompt.
+    /// The user's prompt.
     User(Vec<ContentBlock>),
-    /// What the model said and called in one round. A round in which it did neither is not told again.
+    /// The text and the calls of one round of the model. A round with neither is not sent to the model again.
     Assistant {
-        /// What it said.
+        /// The model's text.
         text: String,
-        /// What it thought.
+        /// The model's thoughts.
         thought: String,
-        /// The tools it called, in order. Each has a result further on.
+        /// The tool calls, in order. Each has a result later in the conversation.
         calls: Vec<ToolRequest>,
-        /// What its provider wants to see again.
+        /// What the provider requires back in later rounds.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sealed: Option<OpaqueParts>,
     },
-    /// What came of a tool call.
+    /// The result of a tool call.
     ToolResult(ToolResult),
 }
 
 impl ModelMessage {
-    /// Whether it is a round in which nothing was said and nothing called: there is nothing in it to be told.
+    /// Returns `true` for a round without text and calls: it is not sent to the model again.
     pub(crate) fn is_silent(&self) -> bool {
         let Self::Assistant { text, calls, .. } = self else {
             return false;
@@ -36,7 +36,7 @@ impl ModelMessage {
         text.trim().is_empty() && calls.is_empty()
     }
 
-    /// What a model said without calling anything.
+    /// Creates a message of the model without tool calls.
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Assistant {
             text: text.into(),
@@ -46,7 +46,7 @@ impl ModelMessage {
         }
     }
 
-    /// What a model called without saying anything.
+    /// Creates a message of the model without text.
     #[cfg(test)]
     pub(crate) fn calling(calls: Vec<ToolRequest>) -> Self {
         Self::Assistant {
@@ -58,19 +58,19 @@ impl ModelMessage {
     }
 }
 
-/// What only the model that gave it has a use for: signatures of its thoughts, say. It is given back to
-/// that model as it came, and to no other.
+/// Data that only the model that produced it can use, such as signatures of its thoughts. It is sent back to that
+/// model unchanged, and to no other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OpaqueParts {
-    /// Which model gave it, and where.
+    /// The model that produced it, and where that model is served.
     pub by: String,
-    /// What it gave.
+    /// The data.
     pub parts: Value,
 }
 
 impl OpaqueParts {
-    /// What that model gave.
+    /// Creates a value from the model's name and its data.
     pub fn new(by: impl Into<String>, parts: Value) -> Self {
         Self {
             by: by.into(),
@@ -79,20 +79,20 @@ impl OpaqueParts {
     }
 }
 
-/// A tool call, as a model makes it.
+/// A tool call, as the model made it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolRequest {
-    /// The model's own name for it. Clients see another id, which is unique in the session.
+    /// The model's id for the call. Clients see another id, which is unique in the session.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// The tool's arguments, an object. Where a model wrote no JSON it is a string: what it wrote.
+    /// The arguments, an object. If the model wrote invalid JSON, this is a string with what it wrote.
     pub arguments: Value,
 }
 
 impl ToolRequest {
-    /// A tool call.
+    /// Creates a tool call.
     pub fn new(id: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
         Self {
             id: id.into(),
@@ -102,19 +102,19 @@ impl ToolRequest {
     }
 }
 
-/// What came of a tool call, as a model sees it.
+/// The result of a tool call, as the model sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolResult {
     /// [`ToolRequest::id`] of the call.
     pub id: String,
-    /// How it ended.
+    /// How the call ended.
     pub status: ToolStatus,
-    /// What the tool gave back, as text for the model.
+    /// The tool's output, as text for the model.
     pub text: String,
-    /// The same as data.
+    /// The tool's output as JSON.
     pub data: Value,
-    /// Images that belong to it, for models that see.
+    /// Images that belong to the output, for models that accept images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageContent>,
 }
@@ -124,12 +124,12 @@ pub struct ToolResult {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolStatus {
-    /// It did what it should.
+    /// It succeeded.
     Done,
-    /// It failed, and the text says why.
+    /// It failed; the text says why.
     Failed,
-    /// The person did not allow it, so nothing was done.
+    /// The user rejected it, so it did not run.
     Rejected,
-    /// The turn was cancelled before it was done.
+    /// The turn was cancelled before it finished.
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! A model without AI: it carries out typed commands.
+//! A model without AI: it runs slash commands.
 
 mod plan;
 mod survey;
@@ -16,22 +16,21 @@ use crate::text::{fenced, head, one_line};
 use crate::tools::list::names;
 use survey::{manifest, readme, survey};
 
-/// The model of an agent that has none: it is no AI, and says so.
+/// The model of an agent that has no language model. It is not an AI, and says so.
 ///
-/// It carries out slash commands (`/help` lists them) by the same tool calls, permissions and reports
-/// as any other model, and answers anything else by saying that no language model is configured,
-/// with a short survey of the workspace.
+/// It runs slash commands (`/help` lists them) with the same tool calls, permissions and reports as any other model.
+/// To anything else it responds that no language model is configured, with a short survey of the workspace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OfflineModel;
 
-/// The most of a result that is repeated in an answer, in bytes.
+/// The limit on the part of a result that a response repeats, in bytes.
 const REPEATED: usize = 16 * 1024;
 
-/// How many lines of a file a survey reads.
+/// How many lines of a file the survey reads.
 const GLIMPSE: u32 = 40;
 
 impl OfflineModel {
-    /// The model.
+    /// Creates the model.
     #[must_use]
     pub fn new() -> Self {
         Self
@@ -53,12 +52,12 @@ impl Model for OfflineModel {
     }
 }
 
-/// The turn so far. What comes next follows from it alone.
+/// The turn so far. It alone determines the next step.
 struct TurnProgress<'a> {
     prompt: &'a [ContentBlock],
-    /// What was called, and what came of it.
+    /// The finished calls with their results.
     calls: Vec<(&'a ToolRequest, &'a ToolResult)>,
-    /// Something has been said already, which is always the last thing but for the plan.
+    /// Whether the model has responded with text. Only a plan can follow that.
     has_answered: bool,
 }
 
@@ -92,7 +91,7 @@ impl<'a> TurnProgress<'a> {
         so_far
     }
 
-    /// What was called of a tool, the newest first.
+    /// Returns the calls of a tool with their results, the newest first.
     fn calls_of_tool(&self, tool: &str) -> impl Iterator<Item = (&'a ToolRequest, &'a ToolResult)> {
         self.calls
             .iter()
@@ -143,7 +142,7 @@ impl<'a> TurnProgress<'a> {
         }
     }
 
-    /// A command that is one tool call.
+    /// Returns the steps of a command that is one tool call.
     fn command_steps(&self, command: &OfflineCommand) -> Vec<Step> {
         let (tool, arguments) = match command {
             OfflineCommand::List { dir } => (
@@ -217,7 +216,7 @@ impl<'a> TurnProgress<'a> {
         })
     }
 
-    /// Anything that is no command.
+    /// Returns the steps for a prompt that is not a command.
     fn answer(&self) -> Vec<Step> {
         if self.has_answered {
             return Vec::new();
@@ -247,7 +246,7 @@ impl<'a> TurnProgress<'a> {
         text_step(said)
     }
 
-    /// What came with the prompt beside its text.
+    /// Returns the names of the prompt's attachments.
     fn attachment_names(&self) -> Vec<String> {
         self.prompt
             .iter()
@@ -283,7 +282,7 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
     }
 }
 
-/// A result as part of an answer.
+/// Formats a result as part of a response.
 fn quoted(text: &str) -> String {
     let kept = head(text, REPEATED);
     let more = if kept.len() < text.len() {

@@ -1,4 +1,4 @@
-//! A model whose turns are read from a file, for tests.
+//! A model that plays a script, for tests.
 
 use std::path::Path;
 
@@ -13,17 +13,17 @@ use super::step::{KnownSteps, Step, Steps, TokenUsage};
 use crate::context::compaction::summary_span;
 use crate::context::summary::is_summary_request;
 
-/// A model that does what a JSON file says, for tests of whatever talks to an agent.
+/// A model that plays a JSON script, for tests of programs that talk to an agent.
 ///
-/// The file has an object with `turns`: the first is played for a session's first prompt, the second
-/// for its second, and so on; a prompt beyond the last fails. Each turn is a list of steps, and each
-/// step an object with one member:
+/// The script is an object with `turns`. The first turn is played for a session's first prompt, the second for its
+/// second, and so on; a prompt after the last turn fails. Each turn is a list of steps, and each step is an object
+/// with one member:
 ///
 /// | step                                     | what happens                                        |
 /// |------------------------------------------|-----------------------------------------------------|
-/// | `{"say": "text"}`                        | a piece of the agent's message; a list of texts makes one piece of each |
-/// | `{"think": "text"}`                      | a piece of its thoughts, or several                 |
-/// | `{"plan": [{"content": "…", "priority": "high", "status": "pending"}]}` | the plan, whole      |
+/// | `{"say": "text"}`                        | sends a chunk of the agent's message; a list of texts is a chunk each |
+/// | `{"think": "text"}`                      | sends a chunk of the agent's thoughts, or several   |
+/// | `{"plan": [{"content": "…", "priority": "high", "status": "pending"}]}` | sends the whole plan |
 /// | `{"list": {"path": "src"}}`              | calls the tool `list`                               |
 /// | `{"read": {"path": "a.rs", "line": 3, "limit": 9}}` | calls the tool `read`                    |
 /// | `{"search": {"pattern": "fn", "glob": "*.rs"}}` | calls the tool `search`                      |
@@ -31,20 +31,20 @@ use crate::context::summary::is_summary_request;
 /// | `{"edit": {"path": "a.rs", "search": "…", "replacement": "…"}}` | calls the tool `edit`        |
 /// | `{"run": {"command": "cargo test"}}`     | calls the tool `run`                                |
 /// | `{"switch_mode": {"mode": "code", "plan": "…"}}` | calls the tool `switch_mode`                |
-/// | `{"call": {"tool": "…", "arguments": {}}}` | calls any tool, also one that does not exist      |
-/// | `{"hang": true}`                         | nothing more comes until the turn is cancelled      |
+/// | `{"call": {"tool": "…", "arguments": {}}}` | calls any tool, even one that does not exist      |
+/// | `{"hang": true}`                         | sends nothing more until the turn is cancelled      |
 /// | `{"stop": "max_tokens"}`                 | ends the turn with this stop reason                 |
-/// | `{"usage": {"input": 900, "output": 40}}` | says how many tokens the round has used            |
-/// | `{"error": "text"}`                      | the model fails                                     |
-/// | `{"expect": "text"}`                     | the model fails unless that is in its instructions or in the prompt |
+/// | `{"usage": {"input": 900, "output": 40}}` | reports how many tokens the round has used         |
+/// | `{"error": "text"}`                      | fails with this error                               |
+/// | `{"expect": "text"}`                     | fails unless the system prompt or the prompt contains this text |
 ///
-/// Tool calls that stand together are made in one round, as a model makes several at once. What
-/// follows them comes after their results. A step that is not in this table, or a second member in a
-/// step, is an error when the file is read.
+/// Consecutive tool calls are made in one round, as a model makes several at once. The steps after them are played
+/// once their results are known. An unknown step, or a step with a second member, is an error when the script is
+/// read.
 ///
-/// Beside `turns` there may be `window`: then the model has a window of so many tokens, says after each round
-/// how much of it is filled (four bytes make a token), and fails when it is given more than fits in. And there may be
-/// `summary`: steps that are played when the agent asks for a summary of the conversation.
+/// Besides `turns`, a script can have `window`. The model then has a context window of that many tokens, reports
+/// after each round how many of them are used (four bytes are one token), and fails if the request does not fit. It
+/// can also have `summary`: steps that are played when the agent asks for a summary of the conversation.
 ///
 /// ```
 /// use acp_agent::{CodingAgent, ScriptedModel};
@@ -76,15 +76,15 @@ pub struct ScriptedModel {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read script {path}: {error}")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         error: std::io::Error,
     },
-    /// It is no script; the text says where.
+    /// The text is not a valid script. The error names the line and column.
     #[error("invalid script: {0}")]
     Invalid(#[from] serde_json::Error),
 }
@@ -152,7 +152,7 @@ impl ScriptText {
 }
 
 impl ScriptStep {
-    /// The tool and its arguments, if it is a tool call.
+    /// Returns the tool and its arguments, if the step is a tool call.
     fn call(&self) -> Option<(&str, Value)> {
         Some(match self {
             Self::Plan(entries) => ("plan", json!({ "entries": entries })),
@@ -179,7 +179,7 @@ impl ScriptedModel {
     /// Reads a script from a file.
     ///
     /// # Errors
-    /// The file cannot be read, or has no script.
+    /// The file cannot be read, or is not a valid script.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| ScriptError::Unreadable {
@@ -189,10 +189,10 @@ impl ScriptedModel {
         Self::parse(&text)
     }
 
-    /// Reads a script from text.
+    /// Parses a script.
     ///
     /// # Errors
-    /// It is no script.
+    /// The text is not a valid script.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
         let script: ModelScript = serde_json::from_str(text)?;
         Ok(Self {
@@ -250,7 +250,7 @@ impl Model for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Plays steps. Tool calls in them have ids with this name in them.
+    /// Plays `script`. `name` becomes part of the ids of its tool calls.
     fn run_script<'a>(
         &self,
         script: &[ScriptStep],
@@ -298,7 +298,7 @@ impl ScriptedModel {
             .iter()
             .any(|step| matches!(step, ScriptStep::Usage(_)));
         if self.window.is_some() && !states {
-            // First: after it has stopped nobody listens.
+            // The usage comes first: after `Stop`, no more steps are read.
             let usage = TokenUsage {
                 input: estimate_tokens(request),
                 output: bytes_to_tokens(said),
@@ -310,7 +310,7 @@ impl ScriptedModel {
     }
 }
 
-/// Whether a text is in the instructions or in the prompt of a request.
+/// Returns `true` if the system prompt or the prompt of the request contains `text`.
 fn contains_text(request: &RoundRequest<'_>, text: &str) -> bool {
     let mut messages = request.conversation.iter().rev();
     let prompt = messages.find_map(|message| match message {
@@ -324,7 +324,7 @@ fn contains_text(request: &RoundRequest<'_>, text: &str) -> bool {
     request.instructions.contains(text) || prompt.any(|told| told.contains(text))
 }
 
-/// How many tokens a request has.
+/// Estimates the number of tokens in a request.
 fn estimate_tokens(request: &RoundRequest<'_>) -> u64 {
     let lengths = request.conversation.iter().map(|message| match message {
         ModelMessage::User(content) => content
@@ -348,7 +348,7 @@ fn bytes_to_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 
-/// The steps of one round: it ends behind tool calls that stand together.
+/// Returns the steps of one round, which ends after consecutive tool calls.
 fn round_of(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
     let mut rest = turn;
     for n in 0.. {

@@ -1,4 +1,4 @@
-//! What a model answers with, piece by piece.
+//! The steps of a model's response.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -11,78 +11,78 @@ use serde::{Deserialize, Serialize};
 use super::error::ModelError;
 use super::message::{OpaqueParts, ToolRequest};
 
-/// A piece of a model's answer.
+/// A piece of a model's response.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Step {
-    /// A piece of what it says: Markdown.
+    /// A chunk of the message, in Markdown.
     Text(String),
-    /// A piece of what it thinks.
+    /// A chunk of the thoughts.
     Thought(String),
-    /// It begins to write a tool call, which is shown from here on. The call itself comes as a [`Step::Call`], when
-    /// it is whole: of an answer that breaks off it never does. A model that knows its calls whole needs no such step.
+    /// The start of a tool call, which is shown from here on. The complete call follows as a [`Step::Call`]; if the
+    /// response breaks off, it does not. A model whose calls arrive complete need not send this step.
     CallStarted {
-        /// Which of the round's calls, counted from 0 in the order in which they come.
+        /// The index of the call in the round, counted from 0 in the order of arrival.
         call: usize,
         /// The tool.
         tool: String,
     },
-    /// It writes on at a call that it has begun.
+    /// A further piece of a call that was started.
     CallDelta {
-        /// Which, as in [`Step::CallStarted`].
+        /// The index of the call, as in [`Step::CallStarted`].
         call: usize,
-        /// What comes behind what it has written of the arguments so far: a piece of JSON.
+        /// The next piece of the arguments' JSON text.
         arguments: String,
     },
-    /// It calls a tool. The calls of a round are carried out in order when the round is over.
+    /// A complete tool call. The calls of a round run in order after the round has ended.
     Call(ToolRequest),
-    /// Nothing comes for now, and why, for the person: the model is busy and asked again later, say. It is no
-    /// part of the answer, and the model does not hear of it. Of calls that it has begun nothing comes any more: it
-    /// begins anew.
+    /// A pause and its reason, for the user, such as a busy model that is retried later. It is not part of the
+    /// response, and the model does not see it. Calls that were started get no further pieces: the response starts
+    /// over.
     Delay(String),
-    /// What the model wants to see again of this round. It comes once at most.
+    /// What the model requires back of this round. It is sent at most once.
     Sealed(OpaqueParts),
-    /// What the round has used so far. A later one replaces it.
+    /// The token usage of the round so far. It replaces an earlier one.
     Usage(TokenUsage),
-    /// It stops, and why. A stream that ends without it has stopped with [`StopReason::EndTurn`].
-    /// Tool calls are carried out after that reason only, since after any other they may be cut off.
+    /// The end of the response, with the stop reason. A stream without this step ends with [`StopReason::EndTurn`].
+    /// Tool calls run only with that reason, since with any other they may be incomplete.
     Stop(StopReason),
 }
 
-/// How many tokens a round used.
+/// The token usage of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TokenUsage {
-    /// What the model was given: the conversation, the tools, and what stands before them. What came from the
-    /// provider's cache is part of it.
+    /// The input tokens: the system prompt, the tools and the conversation. Those from the provider's cache are
+    /// included.
     pub input: u64,
-    /// What it answered with, thoughts included.
+    /// The output tokens, including thoughts.
     pub output: u64,
-    /// Of that, thoughts.
+    /// The output tokens that were thoughts.
     pub thought: u64,
-    /// Of the input, what came from the provider's cache.
+    /// The input tokens that were read from the provider's cache.
     pub cache_read: u64,
-    /// Of the input, what was put there.
+    /// The input tokens that were written to the provider's cache.
     pub cache_write: u64,
 }
 
 impl TokenUsage {
-    /// What stands in the model's window after the round.
+    /// Returns how many tokens of the context window are used after the round.
     #[must_use]
     pub fn in_window(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
 
-/// What a model answers with.
+/// The stream of a model's steps.
 pub type Steps<'a> = Pin<Box<dyn Stream<Item = Result<Step, ModelError>> + Send + 'a>>;
 
-/// The next step of a stream.
+/// Waits for the next step of a stream.
 pub(crate) async fn next_step(steps: &mut Steps<'_>) -> Option<Result<Step, ModelError>> {
     std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await
 }
 
-/// Steps that are all known, and then, if told to, nothing for ever.
+/// A stream of steps that are known in advance. It then ends, or stays pending forever if it is to hang.
 pub(crate) struct KnownSteps {
     steps: VecDeque<Result<Step, ModelError>>,
     hangs_at_end: bool,
@@ -105,7 +105,7 @@ impl Stream for KnownSteps {
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match self.steps.pop_front() {
-            // Nobody wakes it: it ends by being dropped.
+            // Nothing wakes the task again: it ends when the stream is dropped.
             None if self.hangs_at_end => Poll::Pending,
             step => Poll::Ready(step),
         }

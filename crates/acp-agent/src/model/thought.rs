@@ -1,13 +1,14 @@
-//! How much a model is to think.
+//! Thought levels: how much a model is to think.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How much a model is to think before it answers. What a provider does not have is rounded to what it has.
+/// How much a model is to think before it responds. A level that a provider does not have is replaced by the nearest
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ThoughtLevel {
-    /// Not at all, where a model can do without.
+    /// Not at all, if the model supports that.
     Off,
     /// A little.
     Low,
@@ -19,16 +20,16 @@ pub enum ThoughtLevel {
     Max,
 }
 
-/// There is no such level.
+/// The error for a name that no thought level has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown thought level {0}; expected off, low, medium, high or max")]
 pub struct ParseThoughtLevelError(String);
 
 impl ThoughtLevel {
-    /// All of them, the least first.
+    /// All levels, the lowest first.
     pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
 
-    /// Its name.
+    /// Returns the name of the level.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +43,7 @@ impl ThoughtLevel {
 }
 
 impl ThoughtLevel {
-    /// Its name for people.
+    /// Returns the name to show to users.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Off => "Off",

@@ -1,4 +1,4 @@
-//! Which model an agent has, or which ones there are to choose from, as its user has it.
+//! The configuration of an agent's models.
 
 use std::path::PathBuf;
 
@@ -6,38 +6,37 @@ use crate::keys::KeySources;
 use crate::model::provider::config::ProviderModel;
 use crate::model::thought::ThoughtLevel;
 
-/// Which model an agent has.
+/// The model or models of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelConfig {
-    /// No AI: typed commands only. See [`OfflineModel`](crate::OfflineModel).
+    /// No language model: the agent only runs commands that the user types. See [`OfflineModel`](crate::OfflineModel).
     #[default]
     Offline,
-    /// Turns from a file, for tests. See [`ScriptedModel`](crate::ScriptedModel).
+    /// Responses read from a file, for tests. See [`ScriptedModel`](crate::ScriptedModel).
     Scripted(PathBuf),
-    /// A language model of a provider, or at any address that speaks as one of them.
+    /// A language model of a provider, or of any server that uses the same wire format.
     Provider(Box<ProviderModel>),
-    /// Whatever language models there are keys for, and those that are named; each session chooses.
+    /// A choice of models for each session: the named ones, and those of providers that have a key.
     Choices(Box<ModelChoices>),
 }
 
-/// Which language models there are to choose from, beside the well-known ones of each provider for which there is a
-/// key.
+/// The models to choose from, besides the well-known ones of each provider that has a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ModelChoices {
-    /// The one that a session has if it has chosen none. Without it that is the first of all there are.
+    /// The model of sessions that have not chosen one. If `None`, the first available model.
     pub default: Option<ProviderModel>,
-    /// Further ones. Those that need a key and have none are not offered.
+    /// Further models. Those that lack a key they need are not offered.
     pub named_models: Vec<ProviderModel>,
-    /// Where keys are.
+    /// Where keys are read from.
     pub keys: KeySources,
-    /// How much a model is to think, where it can be told and a session does not say it.
+    /// The thought level, for models that support one and sessions that have not chosen one.
     pub thought: Option<ThoughtLevel>,
 }
 
 impl ModelChoices {
-    /// No models but those of providers for which there is a key.
+    /// Creates a choice with only the models of providers that have a key.
     #[must_use]
     pub fn new(keys: KeySources) -> Self {
         Self {
@@ -46,7 +45,7 @@ impl ModelChoices {
         }
     }
 
-    /// Sets the model of sessions that have chosen none.
+    /// Sets the model of sessions that have not chosen one.
     #[must_use]
     pub fn default_model(mut self, model: ProviderModel) -> Self {
         self.default = Some(model);
@@ -60,7 +59,7 @@ impl ModelChoices {
         self
     }
 
-    /// Sets how much a model is to think, where it can be told and a session does not say it.
+    /// Sets the thought level, for models that support one and sessions that have not chosen one.
     #[must_use]
     pub fn thought_level(mut self, level: Option<ThoughtLevel>) -> Self {
         self.thought = level;

@@ -1,18 +1,18 @@
-//! What a tool call is about to do, for the rules.
+//! The action of a tool call, as the rules see it.
 
 use acp::v1::ToolKind;
 
-/// What a tool call is about to do.
+/// The action that a tool call wants to do.
 #[derive(Debug, Clone)]
 pub(crate) enum ToolAction {
-    /// Reads a file. The path is absolute.
+    /// Read a file. The path is absolute.
     Read(String),
-    /// Looks at what is in a directory or under it. The path is absolute.
+    /// List or search a directory. The path is absolute.
     Inspect { kind: ToolKind, path: String },
-    /// Changes a file. The path is absolute.
+    /// Change a file. The path is absolute.
     Change(String),
-    /// Has the shell run a line.
+    /// Run a command line with the shell.
     Run(String),
-    /// Something else, of which no more is known than its kind.
+    /// Something else, of which only the kind is known.
     Other(ToolKind),
 }

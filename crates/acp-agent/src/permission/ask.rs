@@ -1,5 +1,4 @@
-//! Permission for what changes something: the specification's page "Tool Calls", "Requesting
-//! Permission".
+//! Permission requests: the specification's page "Tool Calls", "Requesting Permission".
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -13,15 +12,15 @@ use super::rules::PermissionQuestion;
 use super::subject::AlwaysSubject;
 use crate::workspace::Workspace;
 
-/// What a person, or what they said before, decided.
+/// The user's answer, given now or remembered.
 pub(crate) enum AskOutcome {
     Allowed(Permit),
-    /// And why, for people.
+    /// Rejected, with the reason for the user.
     Rejected(String),
 }
 
-/// Asks whether this may be done, unless it was answered with "always" before. Where a rule wants it asked each time,
-/// "always" neither counts nor is offered. What is refused whatever is answered stays so.
+/// Requests permission for an action, unless a remembered answer decides it. If a rule asks each time, remembered
+/// answers do not count and "always" is not offered. A question with a `rejection` is rejected whatever the answer.
 pub(crate) async fn ask(
     workspace: &Workspace,
     deed: ToolAction,
@@ -36,7 +35,7 @@ pub(crate) async fn ask(
     })
 }
 
-/// What the person says, or has said before; if it is no, that, for people.
+/// Returns the user's answer, given now or remembered. An `Err` inside is a rejection, as a text for the user.
 async fn ask_user(
     workspace: &Workspace,
     subject: &AlwaysSubject,
@@ -87,7 +86,7 @@ async fn ask_user(
             memory.remember(subject, false).await?;
             rejected("Permission denied by the user for the rest of this session.")
         }
-        // Nor does an option that was not offered allow anything.
+        // Includes an option that was not offered: it allows nothing.
         _ => rejected("Permission denied by the user."),
     })
 }
@@ -96,14 +95,14 @@ fn rejected(why: &str) -> Result<(), String> {
     Err(why.to_owned())
 }
 
-/// An option whose id is its kind: there are clients that take any other id for a no. Of two options of one kind the
-/// second needs another id.
+/// Creates an option with its kind as its id, because some clients treat any other id as a rejection. The second of two
+/// options of one kind needs another id.
 pub(crate) fn option(name: impl Into<String>, kind: PermissionOptionKind) -> PermissionOption {
     PermissionOption::new(kind.to_string(), name, kind)
 }
 
-/// The option that was chosen. `cancelled` is the answer of a client that cancels the turn (tool calls,
-/// "Requesting Permission"), be its `session/cancel` here already or not.
+/// Returns the option that the user chose. A client responds with `cancelled` if it cancels the turn (tool calls,
+/// "Requesting Permission"), whether or not its `session/cancel` has arrived yet.
 pub(crate) async fn choice(
     turn: &Turn,
     tool_call: ToolCallUpdate,

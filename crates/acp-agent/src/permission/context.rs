@@ -1,4 +1,4 @@
-//! What of a session the rules go by.
+//! The parts of a session that the rules depend on.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use crate::mode::Mode;
 use crate::workspace::Workspace;
 use crate::workspace::tree::DirectoryTree;
 
-/// What of a session decides.
+/// The parts of a session that the rules depend on.
 #[derive(Clone)]
 pub(crate) struct PermissionContext {
     pub(super) mode: Mode,
     pub(super) is_sandboxed: bool,
     pub(super) cwd: PathBuf,
-    /// Its directories, if they are here.
+    /// The session's directories, if this process can access them.
     pub(super) tree: Option<Arc<DirectoryTree>>,
-    /// Files are read through the client.
+    /// Whether files are read through the client.
     pub(super) client_lends_reading: bool,
 }
 
@@ -35,7 +35,7 @@ impl PermissionContext {
         }
     }
 
-    /// Whether the client, if it goes by the rules, would tell that it is refused.
+    /// Returns `true` if a client that applies the rules would report that it rejected this action.
     pub(super) fn client_reports_refusals(&self, deed: &ToolAction) -> bool {
         match deed {
             ToolAction::Read(_) => self.client_lends_reading,
@@ -51,7 +51,7 @@ impl PermissionContext {
         }
     }
 
-    /// Whether the file is under the session's directories, and none that other programs obey.
+    /// Returns `true` if the file is under the session's directories and is not one that other programs trust.
     pub(super) fn is_ordinary(&self, path: &Path) -> bool {
         let Some(tree) = &self.tree else {
             let below = path.strip_prefix(&self.cwd);

@@ -1,4 +1,4 @@
-//! Permission for what changes something: what mode and rules say to it, and what the person does.
+//! Permissions for tool calls: what the mode, the rules and the user decide.
 
 pub(crate) mod action;
 pub(crate) mod ask;

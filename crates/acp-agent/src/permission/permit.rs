@@ -1,9 +1,9 @@
-//! That something may be done.
+//! The permit for an action.
 
 use super::action::ToolAction;
 
-/// That something may be done, and what. Whoever changes a file, runs a command or asks a server takes one, and none is
-/// made but where mode and rules allow it or the person has said yes.
+/// A permit for one action. The functions that change a file, run a command or call a server require one. It is only
+/// created where the mode and the rules allow the action or the user did.
 #[derive(Debug, Clone)]
 #[must_use]
 pub(crate) struct Permit {
@@ -11,12 +11,12 @@ pub(crate) struct Permit {
 }
 
 impl Permit {
-    /// For this; without a deed, for what nobody forbids.
+    /// Creates a permit for this action. `None` is for a call that needs no permission.
     pub(super) fn new(deed: Option<ToolAction>) -> Self {
         Self { action: deed }
     }
 
-    /// The file that may be changed, by its absolute path.
+    /// Returns the absolute path of the file that may be changed.
     pub(crate) fn file_to_change(&self) -> Option<&str> {
         match &self.action {
             Some(ToolAction::Change(path)) => Some(path),
@@ -24,7 +24,7 @@ impl Permit {
         }
     }
 
-    /// The command line that may be run.
+    /// Returns the command line that may be run.
     pub(crate) fn command(&self) -> Option<&str> {
         match &self.action {
             Some(ToolAction::Run(line)) => Some(line),

@@ -1,5 +1,5 @@
-//! What may be done without a question: as the session's mode has it, and the rules of the user and of the
-//! project, which are the same that clients read (`docs/decisions/0009-permissions.md`).
+//! What is allowed without asking: decided by the session's mode and by the rules of the user and the project. Clients
+//! read the same rules (`docs/decisions/0009-permissions.md`).
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use crate::mode::Mode;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
+/// The files with the user's rules and remembered answers. The project's rules (`.acp/permissions.toml`) always apply.
 ///
-/// They are read anew for each tool call, so that what is changed there holds at once. What cannot be read
-/// allows nothing: there may be a no in it.
+/// The files are read again for each tool call, so changes apply at once. If a file cannot be read, everything is
+/// denied, because the file may deny anything.
 #[derive(Debug, Clone, Default)]
 pub struct RuleFiles {
     user: Option<PathBuf>,
@@ -28,21 +28,22 @@ pub struct RuleFiles {
     policy: Option<PolicyCeiling>,
 }
 
-/// What may be done at most, in every mode.
+/// The upper limit of what is allowed, in every mode.
 #[derive(Debug, Clone, Copy)]
 struct PolicyCeiling {
     policy: Policy,
-    /// The default of the user's rules takes its place.
+    /// Whether the default policy in the user's rules replaces this one.
     is_default: bool,
 }
 
 impl PolicyCeiling {
-    /// Nothing at all, not even reading.
+    /// Returns `true` if nothing is allowed, not even reading.
     fn rejects_all(self) -> bool {
         self.policy == Policy::None && !self.is_default
     }
 
-    /// What it forbids; `None` for a policy that leaves all to the mode and to the rules.
+    /// Returns the permissions that this policy limits. `None` for a policy that leaves everything to the mode and the
+    /// rules.
     fn to_permissions(self) -> Option<Permissions> {
         match self.policy {
             Policy::Ask | Policy::All => None,
@@ -52,59 +53,59 @@ impl PolicyCeiling {
     }
 }
 
-/// What mode and rules say to a deed.
+/// The decision of mode and rules on an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ActionDecision {
     Allow,
     Ask(PermissionQuestion),
-    /// And why, for people.
+    /// Denied, with the reason for the user.
     Deny(String),
 }
 
-/// What is said to a call.
+/// The decision on a call.
 pub(crate) enum CallDecision {
     Allow(Permit),
-    /// And how, about what.
+    /// Ask the user about this action.
     Ask(ToolAction, PermissionQuestion),
-    /// And why, for people.
+    /// Denied, with the reason for the user.
     Deny(String),
 }
 
-/// What kind of question it is.
+/// How to ask the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PermissionQuestion {
-    /// A rule wants it asked each time, so that "always" is no answer.
+    /// Whether a rule asks each time, so that "always" is not offered.
     pub(crate) asks_each_time: bool,
-    /// It is about a file outside of the session's directories, or one that other programs obey.
+    /// Whether it is about a file that is outside the session's directories or that other programs trust.
     pub(crate) is_special: bool,
-    /// It is refused, for this reason, whatever is answered: the client is asked so that it tells the person.
+    /// The reason why the action is rejected whatever the answer. The client is asked only so that it informs the user.
     pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
-    /// None of the user's.
+    /// Creates a value without files of the user.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The user's rules are in this file, if it is there.
+    /// Sets the file with the user's rules. The file may be missing.
     #[must_use]
     pub fn user(mut self, file: impl Into<PathBuf>) -> Self {
         self.user = Some(file.into());
         self
     }
 
-    /// What the user has answered with "always" in a client is in files in this directory, one for each
-    /// project. Nothing is added to them.
+    /// Sets the directory with the answers that the user gave a client with "always", one file per project. The agent
+    /// adds nothing to them.
     #[must_use]
     pub fn answers(mut self, directory: impl Into<PathBuf>) -> Self {
         self.answers = Some(directory.into());
         self
     }
 
-    /// What may be done at most, in every mode: nothing with [`Policy::None`]; with [`Policy::Reads`] only looking,
-    /// and what a rule of the user's allows. [`Policy::Ask`] and [`Policy::All`] leave it to the mode and the rules.
+    /// Sets an upper limit for every mode. [`Policy::None`] allows nothing. [`Policy::Reads`] allows only reading and
+    /// what a rule of the user allows. [`Policy::Ask`] and [`Policy::All`] leave it to the mode and the rules.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         let gives_way = false;
@@ -115,7 +116,8 @@ impl RuleFiles {
         self
     }
 
-    /// The same, but the default of the user's rules takes the policy's place if they have one.
+    /// Sets the limit like [`policy`](Self::policy), but the default policy in the user's rules replaces it if there is
+    /// one.
     #[must_use]
     pub fn policy_by_default(mut self, policy: Policy) -> Self {
         let gives_way = true;
@@ -126,15 +128,15 @@ impl RuleFiles {
         self
     }
 
-    /// The client goes by all of these rules itself, in what it is asked and in what is done through it, and tells
-    /// the person which rule has refused something. So it is asked also about what is refused here.
+    /// Declares that the client applies all of these rules itself, to permission requests and to what is done through
+    /// it, and informs the user which rule denied something. So the agent also asks about actions that it denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
         self.is_enforced_by_client = true;
         self
     }
 
-    /// What is said to the deed in this session. What has none is what nobody forbids.
+    /// Decides on an action in this session. A call without an action is allowed.
     pub(crate) async fn decide(
         &self,
         workspace: &Workspace,
@@ -157,7 +159,7 @@ impl RuleFiles {
         })
     }
 
-    /// What says which files may be looked at; `None` if nothing restricts that. For threads that may block.
+    /// Returns the permissions that decide which files may be read, or `None` if nothing restricts that. May block.
     pub(crate) fn read_permissions(
         &self,
         session: &PermissionContext,
@@ -169,7 +171,7 @@ impl RuleFiles {
         Ok(restricts.then(|| said.with_rules(policy.unwrap_or_else(|| Policy::All.into()))))
     }
 
-    /// Whether nothing of the project may be looked at.
+    /// Returns `true` if nothing of the project may be read.
     pub(crate) fn forbids_reading(&self) -> bool {
         self.policy.is_some_and(PolicyCeiling::rejects_all)
     }
@@ -196,7 +198,7 @@ impl RuleFiles {
     fn read(&self, session: &PermissionContext) -> Result<RuleSet, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
-            // Its files are not here, and so are no rules of its own.
+            // The project's files are not accessible here, so the project has no rules.
             None => None,
         };
         let root = project
@@ -221,7 +223,7 @@ impl RuleFiles {
     }
 }
 
-/// Whether rules let a file's name be shown: where it must not be read, not even that it is there is told.
+/// Returns `true` if the rules allow showing a file's name. The name of a file that must not be read is hidden.
 pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
     may.is_none_or(|may| {
         let action = Action::for_file(ToolKind::Read, &path.to_string_lossy(), roots);
@@ -229,7 +231,7 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
     })
 }
 
-/// That something is left out, for the model and the person; nothing, if nothing is.
+/// Returns a note, for the model and the user, that something was omitted; `None` if nothing was.
 pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
     (count > 0).then(|| format!("{what} omitted because of rules: {count}."))
 }
@@ -238,18 +240,18 @@ fn unreadable_message(why: &str) -> String {
     format!("Permission denied: cannot read the permission rules: {why}.")
 }
 
-/// All that is said by rules.
+/// The rules from all sources.
 #[derive(Default)]
 struct RuleSet {
     user: Option<PermissionRules>,
     project: Vec<PermissionRules>,
     remembered: Option<RememberedAnswers>,
-    /// What may be done at most.
+    /// The upper limit of what is allowed.
     policy: Option<Permissions>,
 }
 
 impl RuleSet {
-    /// With a policy for what none of them decides.
+    /// Combines all rules with the permissions that decide where no rule does.
     fn with_rules(&self, mut permissions: Permissions) -> Permissions {
         if let Some(rules) = &self.user {
             permissions = permissions.user(rules.clone());
@@ -273,7 +275,7 @@ impl RuleSet {
     ) -> ActionDecision {
         let file = |kind, path: &str| Action::for_file(kind, path, roots);
         let mut special = false;
-        // And whether the mode allows it, and whether it only looks.
+        // The action, whether the mode allows it, and whether it only reads.
         let (action, allowed, looks) = match deed {
             ToolAction::Read(path) => (file(ToolKind::Read, path), true, true),
             ToolAction::Inspect { kind, path } => (file(kind.clone(), path), true, true),
@@ -300,15 +302,15 @@ impl RuleSet {
         {
             return refused(by);
         }
-        // What must not be read is not changed either: an edit that fails says what is there.
+        // A file that must not be read must not be changed either: a failed edit reveals the content.
         if let ToolAction::Change(path) = deed {
             let read = self.with_rules(Policy::All.into());
             if let PermissionDecision::Deny(by) = read.decide(&file(ToolKind::Read, path)) {
                 return refused(by);
             }
         }
-        // What the mode allows is allowed, unless a rule forbids it. All else is asked, unless a rule allows it. Only
-        // in code mode: the others ask also for what rules would allow.
+        // Actions that the mode allows are allowed unless a rule denies them. All others are asked about unless a rule
+        // allows them, which only counts in code mode: the other modes ask anyway.
         let policy = match allowed {
             true => Policy::All.into(),
             false => Permissions::default_policy(Policy::Ask),
@@ -446,13 +448,13 @@ mod tests {
             };
             assert!(why.contains("permissions.toml, rule 2"), "{why}");
         }
-        // What must not be read is not changed either.
+        // A file that must not be read must not be changed either.
         let path = cwd.join("secret").to_str().unwrap().to_owned();
         for deed in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
             let stands = stand(&files, &session(Mode::Code, &cwd), &deed);
             assert!(matches!(stands, ActionDecision::Deny(_)), "{deed:?}");
         }
-        // The client is asked so that it tells the person, and its answer changes nothing.
+        // The client is asked only so that it informs the user. Its answer changes nothing.
         let client = files.clone().enforced_by_client();
         let session = session(Mode::Code, &cwd);
         let push = ToolAction::Run("git push".to_owned());
@@ -504,7 +506,7 @@ mod tests {
             for deed in &looks {
                 assert_eq!(stand(&reads, deed), ActionDecision::Allow);
             }
-            // A rule allows it, which leaves it to the mode.
+            // A rule allows it, which leaves the decision to the mode.
             let free = RuleFiles::new().user(&file);
             assert_eq!(stand(&reads, &ls), stand(&free, &ls));
             for policy in [Policy::Ask, Policy::All] {
@@ -517,7 +519,7 @@ mod tests {
                     );
                 }
             }
-            // What nobody has typed gives way to the user's default.
+            // A policy that the user did not give yields to the default policy in the user's rules.
             let lenient = dir.path().join("lenient.toml");
             std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
             let files = RuleFiles::new().user(&lenient);

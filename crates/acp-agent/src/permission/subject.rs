@@ -1,29 +1,29 @@
-//! What a person is asked about, and an answer with "always" is about.
+//! What a permission request and an "always" answer are about.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::one_line;
 
-/// What an answer with "always" is about.
+/// What an "always" answer is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AlwaysSubject {
-    /// Every use of a tool. Of those that change files, it is every file under the session's directories but
-    /// those that other programs obey.
+    /// Every use of a tool. For a tool that changes files: every file under the session's directories that other
+    /// programs do not trust.
     Tool(String),
-    /// This command line, exactly.
+    /// Exactly this command line.
     Command(String),
-    /// Changes of this file, by its absolute path.
+    /// Changes of this file, given by its absolute path.
     File(String),
-    /// What is fetched from the host of this name, or with this address.
+    /// Fetching from the host with this name or IP address.
     Host(String),
-    /// What is fetched from here, which is no public address: scheme, host, port, and the addresses.
+    /// Fetching from an address that is not public: scheme, host, port and IP addresses.
     Inside(String),
 }
 
 impl AlwaysSubject {
-    /// What to call it behind "always".
+    /// Returns the text to show after "Always allow" or "Always reject".
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Tool(tool) if tool == "edit" => "edits to project files".to_owned(),

@@ -1,31 +1,31 @@
-//! What a person says while a turn runs, until the model is told.
+//! Messages that the user sends while a turn runs.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp::v1::ContentBlock;
 
-/// How many messages wait at most until the model is asked next.
+/// The maximum number of messages queued for the next round.
 const MOST: usize = 64;
 
-/// Messages for the turn that runs, which the model has not been told yet. `None` while no turn takes any.
+/// Messages for the running turn that the model has not seen yet. `None` while no turn accepts any.
 #[derive(Default)]
 pub(crate) struct Steering(Mutex<Option<Vec<Vec<ContentBlock>>>>);
 
 impl Steering {
     fn lock_messages(&self) -> MutexGuard<'_, Option<Vec<Vec<ContentBlock>>>> {
-        // Nothing that is done under the lock can leave it half done.
+        // The value is consistent at every point under the lock, so a poisoned lock is safe to use.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn takes messages from now on.
+    /// Makes the running turn accept messages.
     pub(crate) fn open(&self) {
         self.lock_messages().get_or_insert_default();
     }
 
-    /// Puts a message into the turn that runs. `false` if none does.
+    /// Adds a message to the running turn. Returns `false` if no turn runs.
     ///
     /// # Errors
-    /// Too many wait already.
+    /// Too many messages are queued already.
     pub(crate) fn push(&self, message: Vec<ContentBlock>) -> acp::Result<bool> {
         let mut messages = self.lock_messages();
         let Some(messages) = messages.as_mut() else {
@@ -39,13 +39,13 @@ impl Steering {
         Ok(true)
     }
 
-    /// The messages that wait.
+    /// Takes the queued messages.
     pub(crate) fn take(&self) -> Vec<Vec<ContentBlock>> {
         let mut messages = self.lock_messages();
         messages.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The messages that wait. If there are none, the turn takes no more: what comes now is for another.
+    /// Takes the queued messages. If there are none, closes the queue: later messages are for another turn.
     pub(crate) fn take_or_close(&self) -> Vec<Vec<ContentBlock>> {
         let mut messages = self.lock_messages();
         match messages.as_mut() {
@@ -57,7 +57,7 @@ impl Steering {
         }
     }
 
-    /// The turn takes no more. Gives what the model has not been told.
+    /// Closes the queue and returns the messages that the model has not seen.
     pub(crate) fn close(&self) -> Vec<Vec<ContentBlock>> {
         self.lock_messages().take().unwrap_or_default()
     }

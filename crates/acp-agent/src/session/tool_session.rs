@@ -1,4 +1,4 @@
-//! What a session's tools ask of it.
+//! The session as its tools use it.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;

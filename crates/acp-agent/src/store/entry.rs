@@ -1,4 +1,4 @@
-//! A session's log, entry by entry.
+//! The entries of a session's history.
 
 use acp::{Update, v1, v2};
 
@@ -6,22 +6,22 @@ use super::error::StoreError;
 use crate::context::compaction::Compaction;
 use crate::model::message::ModelMessage;
 
-/// What an entry is. The numbers are how it is kept.
+/// The kind of an entry. The numbers are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreEntryKind {
-    /// What the client was shown, in the words of version 1.
+    /// An update of the session, in the dialect of version 1.
     UpdateV1 = 1,
-    /// What the client was shown, in the words of version 2.
+    /// An update of the session, in the dialect of version 2.
     UpdateV2 = 2,
-    /// What the model was told.
+    /// A message of the conversation with the model.
     Message = 3,
-    /// What the model was told until here was made shorter, and how.
+    /// A compaction of the conversation up to this entry.
     Compaction = 4,
 }
 
 impl StoreEntryKind {
-    /// The kind with this number.
+    /// Returns the kind with this number.
     #[must_use]
     pub fn of(number: i64) -> Option<Self> {
         let all = [
@@ -34,19 +34,19 @@ impl StoreEntryKind {
     }
 }
 
-/// Something that happened in a session.
+/// One step of a session's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreEntry {
-    /// What it is.
+    /// The kind of the entry.
     pub kind: StoreEntryKind,
-    /// It as JSON. A store need not understand it.
+    /// The content as JSON. A store need not understand it.
     pub body: String,
 }
 
-/// An entry, understood.
+/// The parsed content of an entry.
 #[derive(Debug, Clone)]
-// They are made one by one and given on.
+// The values are created one at a time and passed on.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum StoreEntryContent {
     Update(Update),
@@ -55,7 +55,7 @@ pub(crate) enum StoreEntryContent {
 }
 
 impl StoreEntry {
-    /// An entry.
+    /// Creates an entry.
     pub fn new(kind: StoreEntryKind, body: impl Into<String>) -> Self {
         Self {
             kind,
@@ -63,9 +63,10 @@ impl StoreEntry {
         }
     }
 
-    /// What the client is going to be shown.
+    /// Creates an entry from an update for the client.
     pub(crate) fn from_update(update: &Update) -> Result<Self, StoreError> {
-        // Version 1 where it says all of it: that is what most of a log is, and what earlier releases read.
+        // Version 1 where it can express the whole update: most updates are like that, and earlier releases can read
+        // it.
         if let Some(update) = update.clone().into_v1() {
             return Self::write(StoreEntryKind::UpdateV1, &update);
         }
@@ -78,12 +79,12 @@ impl StoreEntry {
         }
     }
 
-    /// What the model is going to be told.
+    /// Creates an entry from a message for the model.
     pub(crate) fn from_message(message: &ModelMessage) -> Result<Self, StoreError> {
         Self::write(StoreEntryKind::Message, message)
     }
 
-    /// How what the model was told was made shorter.
+    /// Creates an entry from a compaction.
     pub(crate) fn from_compaction(compaction: &Compaction) -> Result<Self, StoreError> {
         Self::write(StoreEntryKind::Compaction, compaction)
     }
@@ -95,7 +96,7 @@ impl StoreEntry {
         }
     }
 
-    /// Understands it.
+    /// Parses the content.
     pub(crate) fn read(&self) -> Result<StoreEntryContent, StoreError> {
         let read = match self.kind {
             StoreEntryKind::UpdateV1 => serde_json::from_str::<v1::SessionUpdate>(&self.body)
@@ -114,7 +115,7 @@ impl StoreEntry {
 }
 
 impl StoreEntryContent {
-    /// It as an entry.
+    /// Serializes the content as an entry.
     pub(crate) fn write(&self) -> Result<StoreEntry, StoreError> {
         match self {
             Self::Update(update) => StoreEntry::from_update(update),

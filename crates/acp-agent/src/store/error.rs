@@ -1,29 +1,29 @@
-//! Why a store did not do what it should.
+//! Errors of a session store.
 
 use acp::v1::SessionId;
 
 use crate::private_file::PrivateError;
 
-/// Why a store did not do what it should.
+/// An error of a session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another process has gone on with the session.
+    /// Another process has changed the session.
     #[error("session {0} was changed by another process; load it again")]
     Conflict(SessionId),
-    /// There is no such session.
+    /// The session does not exist.
     #[error("session not found: {0}")]
     NotFound(SessionId),
-    /// There is such a session already.
+    /// A session with this id already exists.
     #[error("session already exists: {0}")]
     Exists(SessionId),
-    /// The cursor is none that this store gave.
+    /// The cursor was not made by this store.
     #[error("invalid cursor: {0:?}")]
     Cursor(String),
-    /// There is no room: the disk is full, or a limit is reached.
+    /// No space is left: the disk is full, or a limit is reached.
     #[error("session store full: {0}")]
     Full(String),
-    /// Other processes have used the store without a pause for too long.
+    /// Other processes have locked the store for too long.
     #[error("session store locked by another process: {0}")]
     Busy(String),
     /// The store was written by a newer version of this program.
@@ -33,21 +33,21 @@ pub enum StoreError {
     Newer {
         /// The file.
         path: String,
-        /// The format it has.
+        /// The format of the file.
         theirs: i64,
-        /// The latest format that is known.
+        /// The latest format that this program supports.
         ours: i64,
     },
-    /// Someone else could read or change what is kept there.
+    /// Another user could read or change the stored sessions.
     #[error("{path} belongs to another user; the session store must be private")]
     NotOurs {
         /// The directory, or a file in it.
         path: String,
     },
-    /// What was kept cannot be understood.
+    /// A stored entry cannot be parsed.
     #[error("corrupt session entry: {0}")]
     Unreadable(String),
-    /// Anything else; the text says what.
+    /// Any other error, described by the text.
     #[error("{0}")]
     Failed(String),
 }

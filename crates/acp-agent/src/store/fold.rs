@@ -1,8 +1,8 @@
-//! A log made shorter, without a loss of what it shows.
+//! Folding of a history: fewer entries that show the same.
 //!
-//! While a turn runs each piece of it is an entry. When it has ended, pieces of a message become the message,
-//! changes of a tool call the call, and of the plans the last one stays. What a client is shown by a replay
-//! is the same.
+//! While a turn runs, each update becomes an entry. After the turn, the chunks of a message are joined into one, the
+//! updates of a tool call are merged into the call, and of a plan only the last state stays. A replay shows the client
+//! the same as before.
 
 use std::collections::HashMap;
 
@@ -16,36 +16,36 @@ use base64::engine::general_purpose::STANDARD;
 use super::entry::{StoreEntry, StoreEntryContent};
 use super::error::StoreError;
 
-/// How many bytes of text or of output are put together at most: an entry is read and sent whole.
+/// The maximum number of bytes of joined text or output, because an entry is read and sent whole.
 const LONGEST: usize = 64 * 1024;
 
-/// Folds entries one after the other.
+/// Folds entries, which are pushed one after the other.
 #[derive(Default)]
 pub(crate) struct Folder {
-    /// What is left. Where something was taken up by what came later, there is a gap.
+    /// The folded entries. An entry that a later one replaces leaves a gap.
     slots: Vec<Option<StoreEntryContent>>,
-    /// The message at the end, and where it is. A piece belongs to it only as long as nothing stands behind
-    /// it that a client shows in its own place.
+    /// The last message: its type, its id and its slot. A chunk is joined to it only until an entry follows that a
+    /// client shows as an item of its own.
     message: Option<(&'static str, MessageId, usize)>,
     calls: HashMap<ToolCallId, usize>,
     outputs: HashMap<TerminalId, usize>,
     plans: HashMap<PlanId, usize>,
-    /// How many bytes the entries had that were put in.
+    /// The size in bytes of all entries pushed.
     bytes: usize,
 }
 
 impl Folder {
-    /// Puts the next entry in.
+    /// Adds the next entry.
     ///
     /// # Errors
-    /// It cannot be understood.
+    /// The entry cannot be parsed.
     pub(crate) fn push(&mut self, entry: &StoreEntry) -> Result<(), StoreError> {
         self.bytes += entry.body.len();
         match entry.read()? {
             StoreEntryContent::Update(update) => self.add_update(update),
             other => {
-                // Between what the model was told and what was shown after it stays a line: what the model
-                // had not been told yet when the process ended is found by it.
+                // Chunks are not joined across a message for the model. Where the last such message is in the history
+                // shows what the model had not been sent when the process ended.
                 self.message = None;
                 self.push_content(other);
             }
@@ -53,15 +53,15 @@ impl Folder {
         Ok(())
     }
 
-    /// How many bytes the entries had that were put in.
+    /// Returns the size in bytes of all entries pushed.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What they have become.
+    /// Returns the folded entries.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// An entry cannot be serialized.
     pub(crate) fn finish(self) -> Result<Vec<StoreEntry>, StoreError> {
         let left = self.slots.iter().flatten();
         left.map(StoreEntryContent::write).collect()
@@ -105,7 +105,7 @@ impl Folder {
             }
             Update::TerminalOutputChunk(chunk) => self.add_output(chunk),
             Update::TerminalUpdate(update) => {
-                // What it says replaces what was printed before.
+                // The update replaces the output before it.
                 self.outputs.remove(&update.terminal_id);
                 self.push_update(Update::TerminalUpdate(update));
             }
@@ -145,7 +145,8 @@ impl Folder {
 
     fn add_call_update(&mut self, mut update: ToolCallPatch) {
         let id = update.tool_call_id.clone();
-        // Custom data may be of any kind: what was said last need not be all of it.
+        // Custom data may be of any type, so its last value need not include earlier ones. Each stays an entry of its
+        // own.
         if let Some(meta) = update.meta.take() {
             let mut alone = ToolCallPatch::new(&id);
             alone.meta = Some(meta);
@@ -180,7 +181,7 @@ impl Folder {
     }
 }
 
-/// Puts text to the end of text, unless that becomes too long.
+/// Appends text to text. Returns `false` if it would become too long or cannot be joined.
 fn append_chunk(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     if last.meta.is_some() || next.meta.is_some() {
         return false;
@@ -198,7 +199,7 @@ fn append_chunk(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     }
 }
 
-/// Bytes behind bytes, unless that becomes too long.
+/// Joins two base64 texts. Returns `None` if the result would become too long.
 fn join_text(last: &str, next: &str) -> Option<String> {
     if (last.len() + next.len()) / 4 * 3 > LONGEST {
         return None;
@@ -258,7 +259,7 @@ mod tests {
         contents.collect()
     }
 
-    /// What a person sees of it.
+    /// Formats what the user sees after these updates.
     fn shown(updates: &[Update]) -> String {
         let mut thread = Thread::default();
         for update in updates {

@@ -1,4 +1,4 @@
-//! Sessions in memory.
+//! A session store in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -14,11 +14,11 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// How much is kept if nothing else is said, in bytes of entries.
+/// The default limit, in bytes of entries.
 const MOST: usize = 256 * 1024 * 1024;
 
-/// Keeps sessions for as long as it lives itself: for tests, and for an agent that is to open sessions again
-/// that it closed.
+/// A store that holds sessions in memory: for tests, and for an agent that reopens sessions it closed, but does not
+/// store them on disk.
 #[derive(Debug)]
 pub struct MemoryStore {
     state: Mutex<MemoryStoreState>,
@@ -44,13 +44,13 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// A store with room for 256 MiB.
+    /// Creates a store with a limit of 256 MiB.
     #[must_use]
     pub fn new() -> Self {
         Self::with_room(MOST)
     }
 
-    /// A store with room for entries of so many bytes; more are refused with [`StoreError::Full`].
+    /// Creates a store with a limit in bytes of entries. Further entries are rejected with [`StoreError::Full`].
     #[must_use]
     pub fn with_room(bytes: usize) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl MemoryStoreState {
         Ok(session)
     }
 
-    /// Takes room for entries.
+    /// Counts the entries toward the limit.
     fn reserve_bytes<'a>(
         &mut self,
         entries: impl IntoIterator<Item = &'a StoreEntry>,
@@ -288,7 +288,7 @@ impl SessionStore for MemoryStore {
     }
 }
 
-/// Where a session stands in the list: the newest first.
+/// The sort key of a session in the list: last changed first.
 type ListPosition = (std::cmp::Reverse<u64>, SessionId);
 
 fn list_position(kept: &StoredSession) -> ListPosition {

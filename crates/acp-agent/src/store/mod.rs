@@ -1,12 +1,12 @@
-//! Where sessions are kept, so that they outlive the process.
+//! Stores for sessions, so that they outlive the process.
 //!
-//! A session is its [`SessionProperties`] and a log of [`StoreEntry`]s: what the client was shown, and what the model
-//! was told, in the order in which it happened. [`SqliteStore`] keeps them in a directory, [`MemoryStore`]
-//! for as long as it lives itself. Whoever outgrows one machine writes a [`SessionStore`] of their own.
+//! A session is stored as its [`SessionProperties`] and its history, a list of [`StoreEntry`]s: what the client was
+//! sent and what the model was sent, in the order in which it happened. [`SqliteStore`] stores sessions in a directory,
+//! [`MemoryStore`] in memory. A service that runs on several machines implements [`SessionStore`] itself.
 //!
-//! There are no locks. Each change names the [`SessionRevision`] of the session that it is made upon, and is refused
-//! with [`StoreError::Conflict`] when there is a newer one, because another process has gone on with the
-//! session. So nothing stays locked when a process is killed.
+//! There are no locks. Each change names the [`SessionRevision`] that it is based on. If the session has a newer one,
+//! because another process has changed the session, the store rejects the change with [`StoreError::Conflict`]. So
+//! nothing stays locked when a process is killed.
 
 pub(crate) mod entry;
 pub(crate) mod error;

@@ -1,4 +1,4 @@
-//! What every store does.
+//! The interface of a session store.
 
 use std::pin::Pin;
 
@@ -11,26 +11,28 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// What a store does, when it is done.
+/// The future of a store's operation.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// Keeps sessions. What has returned without an error is kept, though the process be killed the moment after.
+/// A store for sessions. A change whose future has returned without an error is stored, even if the process is killed
+/// right after.
 pub trait SessionStore: Send + Sync + 'static {
-    /// Keeps a new session.
+    /// Stores a new session.
     ///
     /// # Errors
-    /// There is one of this id, or it cannot be kept.
+    /// A session with this id exists ([`StoreError::Exists`]), or the session cannot be stored.
     fn create(
         &self,
         id: SessionId,
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// Keeps a new session that begins as a copy of another: with its log as it is at this moment, and with
-    /// these properties. All of it or nothing.
+    /// Stores a new session that starts as a copy of another: with the history that the other has now, and with these
+    /// properties. Stores all of it or nothing.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] if there is no session `from`, there is one with the new id, or it cannot be kept.
+    /// [`StoreError::NotFound`] if there is no session `from`, [`StoreError::Exists`] if there is a session `id`; or
+    /// the session cannot be stored.
     fn fork(
         &self,
         from: SessionId,
@@ -38,17 +40,18 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: SessionProperties,
     ) -> StoreFuture<'_, StoredSession>;
 
-    /// A session as it is now.
+    /// Returns a session in its current state.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], or it cannot be read.
+    /// [`StoreError::NotFound`], or the session cannot be read.
     fn find(&self, id: SessionId) -> StoreFuture<'_, StoredSession>;
 
-    /// Adds entries at the end of a session's log, and replaces its properties if there are any, all of it or
-    /// nothing. Gives the version that the session has then.
+    /// Appends entries to a session's history, and replaces its properties if any are given. Stores all of it or
+    /// nothing. Returns the session's new revision.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::NotFound`], or it cannot be kept. Nothing has changed then.
+    /// [`StoreError::Conflict`], [`StoreError::NotFound`], or the entries cannot be stored. On an error nothing has
+    /// changed.
     fn append(
         &self,
         id: SessionId,
@@ -57,10 +60,10 @@ pub trait SessionStore: Send + Sync + 'static {
         properties: Option<SessionProperties>,
     ) -> StoreFuture<'_, SessionRevision>;
 
-    /// Some of a session's entries, those with the lowest numbers from `from` on: as many as make a page.
+    /// Reads one page of a session's entries, starting at the number `from`.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::NotFound`], or they cannot be read.
+    /// [`StoreError::Conflict`], [`StoreError::NotFound`], or the entries cannot be read.
     fn read(
         &self,
         id: SessionId,
@@ -69,11 +72,11 @@ pub trait SessionStore: Send + Sync + 'static {
         from: u64,
     ) -> StoreFuture<'_, EntryPage>;
 
-    /// Puts `entries` in the place of those with the numbers from `from` to before `to`; there must be no
-    /// more of them than there are numbers. Gives the version that the session has then.
+    /// Replaces the entries with the numbers `from..to` by `entries`, which must not be more than there are numbers.
+    /// Returns the session's new revision.
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// As for [`append`](Self::append).
     fn fold(
         &self,
         id: SessionId,
@@ -83,11 +86,11 @@ pub trait SessionStore: Send + Sync + 'static {
         entries: Vec<StoreEntry>,
     ) -> StoreFuture<'_, SessionRevision>;
 
-    /// A page of the sessions in which anything was said, the one that changed last first: those that pass the filter, and
-    /// are behind `cursor`, which the page before gave.
+    /// Lists one page of the sessions that have entries, last changed first. Includes those that pass the filter and
+    /// come after `cursor`, which the previous page returned.
     ///
     /// # Errors
-    /// [`StoreError::Cursor`], or they cannot be read.
+    /// [`StoreError::Cursor`], or the sessions cannot be read.
     fn list(
         &self,
         filter: SessionFilter,
@@ -98,6 +101,6 @@ pub trait SessionStore: Send + Sync + 'static {
     /// Deletes a session.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], or it cannot be deleted.
+    /// [`StoreError::NotFound`], or the session cannot be deleted.
     fn delete(&self, id: SessionId) -> StoreFuture<'_, ()>;
 }

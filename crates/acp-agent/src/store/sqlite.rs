@@ -1,4 +1,4 @@
-//! Sessions in an SQLite database.
+//! A session store in an SQLite database.
 
 mod error;
 mod fork;
@@ -20,17 +20,17 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// Keeps sessions in a directory that is its user's alone.
+/// A store that holds sessions in a directory that only its user can access.
 ///
-/// Any number of processes may use one directory. What is kept survives the death of the process; the death of
-/// the machine may take what was kept last, and never the rest.
+/// Any number of processes can use one directory. Stored data survives a crash of the process. A crash of the machine
+/// may lose the latest changes, but never anything older.
 #[derive(Debug)]
 pub struct SqliteStore {
     worker: SqliteWorker,
 }
 
 impl SqliteStore {
-    /// Opens the store in this directory; what is not there is made. Blocks for as long as that takes.
+    /// Opens the store in this directory and creates what is missing. Blocks until it is open.
     ///
     /// # Errors
     /// The directory belongs to another user ([`StoreError::NotOurs`]), it was written by a newer version of
@@ -39,8 +39,7 @@ impl SqliteStore {
         Self::begin(directory).wait()
     }
 
-    /// Begins to [`open`](Self::open) the store, and returns at once: for a program that has something else to
-    /// do meanwhile.
+    /// Starts to [`open`](Self::open) the store and returns at once, for a program that has other work to do meanwhile.
     #[must_use]
     pub fn begin(directory: impl AsRef<Path>) -> SqliteOpening {
         let directory = directory.as_ref().to_owned();
@@ -53,10 +52,10 @@ impl SqliteStore {
 pub struct SqliteOpening(SqliteWorkerStart);
 
 impl SqliteOpening {
-    /// The store. Blocks until it is open.
+    /// Blocks until the store is open, and returns it.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`].
+    /// As for [`SqliteStore::open`].
     pub fn wait(self) -> Result<SqliteStore, StoreError> {
         let worker = self.0.wait()?;
         Ok(SqliteStore { worker })
@@ -170,7 +169,7 @@ mod tests {
             .unwrap();
         let version = store.append(id.clone(), kept.version, vec![entry("kept")], None);
         let version = version.await.unwrap();
-        // A database that may not grow is what a full disk is to SQLite.
+        // For SQLite, a database that may not grow is the same as a full disk.
         let room = |pages: i64| {
             store.worker.read(move |db| {
                 let now: i64 = db
@@ -183,7 +182,7 @@ mod tests {
         room(0).await.unwrap();
         let long = entry(&"x".repeat(100_000));
         let big = store.append(id.clone(), version, vec![entry("lost"), long.clone()], None);
-        // In the same transaction, maybe; either way the one that fits is kept.
+        // `find` may run in the same transaction. Either way the revision from before must stay.
         let find = store.find(id.clone());
         let (big, found) = tokio::join!(big, find);
         assert!(matches!(big, Err(StoreError::Full(_))), "{big:?}");
@@ -193,7 +192,7 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(page.entries, [(0, entry("kept"))]);
-        // It goes on as soon as there is room.
+        // The store works again once there is space.
         room(1000).await.unwrap();
         let version = store
             .append(id.clone(), version, vec![long], None)
@@ -243,7 +242,7 @@ mod tests {
                 .await
                 .unwrap();
         }
-        // While the thread waits, all of these gather for one transaction.
+        // While the thread is blocked, all of these gather for one transaction.
         let (go, wait) = std::sync::mpsc::channel();
         let held = store.worker.read(move |_| {
             wait.recv().unwrap();

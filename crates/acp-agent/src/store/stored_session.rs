@@ -1,4 +1,4 @@
-//! What is kept of a session, and how it is read.
+//! A stored session, and pages of its entries.
 
 use std::time::SystemTime;
 
@@ -8,44 +8,44 @@ use serde::{Deserialize, Serialize};
 use super::entry::{StoreEntry, StoreEntryKind};
 use crate::permission::subject::AlwaysSubject;
 
-/// How many entries are in a page at most.
+/// The maximum number of entries on a page.
 const PAGE_ENTRIES: usize = 256;
 
-/// How many bytes the entries of a page have at most; one that has more is alone in its page.
+/// The maximum number of bytes of the entries on a page. A larger entry is alone on its page.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// Which state of a session is meant. Each change makes a new one.
+/// The revision of a session. Each change creates a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SessionRevision(pub u64);
 
-/// What a session has beside its log.
+/// The properties of a session: all of it except its history.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct SessionProperties {
-    /// Its working directory, an absolute path.
+    /// The working directory, an absolute path.
     pub cwd: String,
-    /// Its further roots, absolute paths.
+    /// The further roots, absolute paths.
     pub additional_directories: Vec<String>,
-    /// What it is about, for people.
+    /// The title, for the user.
     pub title: Option<String>,
-    /// The id of its mode.
+    /// The id of the mode.
     pub mode: String,
-    /// How many tool calls there have been.
+    /// The number of tool calls so far.
     pub calls: u64,
-    /// What the person answered with "always".
+    /// The user's "always" answers.
     pub always: Vec<AlwaysAnswer>,
-    /// What its models have cost so far, in billionths of a US dollar.
+    /// The cost of its models so far, in billionths of a US dollar.
     pub spent: u64,
-    /// The id of the model that was chosen in it. Absent if none was: then it is the agent's.
+    /// The id of the model chosen in the session. `None` means the agent's default.
     #[serde(default)]
     pub model: Option<String>,
-    /// The id of the thought level that was chosen in it. Absent if none was.
+    /// The id of the thought level chosen in the session, if any.
     #[serde(default)]
     pub thought_level: Option<String>,
-    /// Whether it is hidden from lists.
+    /// Whether the session is hidden from lists.
     #[serde(default)]
     pub archived: bool,
-    /// The client's own instructions for the model, as they were said last.
+    /// The client's latest instructions for the model.
     #[serde(default)]
     pub client_prompt: Option<ClientPrompt>,
 }
@@ -54,14 +54,14 @@ pub struct SessionProperties {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClientPrompt {
-    /// Whether they replace what the agent says by itself.
+    /// Whether they replace the agent's own instructions.
     pub replaces: bool,
-    /// What they say.
+    /// The text of the instructions.
     pub text: String,
 }
 
 impl ClientPrompt {
-    /// These instructions, all blocks of text one after the other.
+    /// Joins the text blocks of a system prompt.
     #[must_use]
     pub fn of(prompt: &SystemPrompt) -> Self {
         let texts: Vec<&str> = prompt
@@ -76,13 +76,13 @@ impl ClientPrompt {
     }
 }
 
-/// Which sessions are listed. Without more: those that are not archived, of every directory.
+/// Which sessions to list. The default is the sessions of every directory that are not archived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionFilter {
-    /// Of this working directory alone.
+    /// Only sessions with this working directory.
     pub cwd: Option<String>,
-    /// Those that are archived, or those that are not. `None` for both.
+    /// Only archived sessions (`true`) or only others (`false`). `None` for both.
     pub archived: Option<bool>,
 }
 
@@ -103,7 +103,7 @@ impl SessionFilter {
         self
     }
 
-    /// Sets whether archived sessions are meant.
+    /// Sets whether to list archived sessions, others, or both (`None`).
     #[must_use]
     pub fn archived(mut self, archived: Option<bool>) -> Self {
         self.archived = archived;
@@ -111,22 +111,22 @@ impl SessionFilter {
     }
 }
 
-/// An answer with "always".
+/// A remembered "always" answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AlwaysAnswer {
-    /// What it is about.
+    /// What the answer is about.
     pub subject: AlwaysSubject,
-    /// Whether it was a yes.
+    /// Whether the user allowed it.
     pub allowed: bool,
-    /// The session's directories when it was given, the working directory first: it holds for no others. Older versions
-    /// did not keep them, and what they kept holds nowhere.
+    /// The session's directories when the answer was given, the working directory first. The answer holds for no other
+    /// directories. Older versions did not store them, so their answers never hold.
     #[serde(default)]
     pub roots: Vec<String>,
 }
 
 impl AlwaysAnswer {
-    /// An answer that was given in a session with these directories.
+    /// Creates an answer given in a session with these directories.
     #[must_use]
     pub fn new(subject: AlwaysSubject, allowed: bool, roots: Vec<String>) -> Self {
         Self {
@@ -137,35 +137,35 @@ impl AlwaysAnswer {
     }
 }
 
-/// A session that is kept.
+/// A stored session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSession {
-    /// Its id.
+    /// The id.
     pub id: SessionId,
-    /// What it has beside its log.
+    /// The properties: all of it except its history.
     pub properties: SessionProperties,
-    /// When it was opened first, to the millisecond.
+    /// When it was created, to the millisecond.
     pub created_at: SystemTime,
-    /// When something was said or done in it last, to the millisecond.
+    /// When an entry was last added, to the millisecond.
     pub updated_at: SystemTime,
-    /// Its version.
+    /// The current revision.
     pub version: SessionRevision,
-    /// The number that the next entry gets.
+    /// The number of the next entry.
     pub next_entry: u64,
-    /// All entries with lower numbers have been folded.
+    /// The entries with lower numbers have been folded.
     pub folded_until: u64,
 }
 
-/// Which entries are meant.
+/// Which entries to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EntryFilter {
-    /// All.
+    /// All entries.
     All,
-    /// What the client was shown.
+    /// The updates of the session.
     Updates,
-    /// What the model was told, and how it was made shorter.
+    /// The messages of the conversation with the model, and its compactions.
     Messages,
 }
 
@@ -179,18 +179,18 @@ impl EntryFilter {
     }
 }
 
-/// Some entries of a session.
+/// A page of a session's entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct EntryPage {
     /// The entries with their numbers, in order.
     pub entries: Vec<(u64, StoreEntry)>,
-    /// From where to read on; absent on the last page.
+    /// The number that the next page starts at. `None` on the last page.
     pub next: Option<u64>,
 }
 
 impl EntryPage {
-    /// A page of what comes first.
+    /// Takes as many entries as fit on one page.
     pub(super) fn of<E>(
         entries: impl IntoIterator<Item = Result<(u64, StoreEntry), E>>,
     ) -> Result<Self, E> {
@@ -216,6 +216,6 @@ impl EntryPage {
 pub struct SessionPage {
     /// The sessions.
     pub sessions: Vec<StoredSession>,
-    /// What the next page begins with; absent on the last.
+    /// The cursor of the next page. `None` on the last page.
     pub cursor: Option<String>,
 }

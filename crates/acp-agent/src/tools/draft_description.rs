@@ -1,4 +1,4 @@
-//! What there is to show of a tool call while the model still writes its arguments.
+//! The description of a tool call while the model is still writing its arguments.
 
 use acp::v1::ToolKind;
 use serde_json::{Map, Value, json};
@@ -8,8 +8,8 @@ use super::{find, read};
 use crate::text::one_line;
 use crate::workspace::Workspace;
 
-/// What a call of this tool is, for people, when nothing but its name is known; `None` for what is not shown as a
-/// tool call.
+/// Describes a call of which only the tool's name is known. Returns `None` for a tool that is not shown as a tool
+/// call.
 pub(crate) fn describe_begun(tool: &str) -> Option<CallDescription> {
     Some(match find(tool) {
         Some(entry) => {
@@ -28,12 +28,12 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
     find(tool)?.draft.as_ref()
 }
 
-/// Whether the arguments of a call of this tool will say more of it than its name does.
+/// Returns `true` if the tool's arguments will describe a call better than its name.
 pub(crate) fn will_describe_more(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
-/// What a call is with the arguments that are whole; `None` as long as they do not say what it is about.
+/// Describes a call by its complete arguments so far. Returns `None` until they include what the call is about.
 pub(crate) fn describe_partial(
     tool: &str,
     mut arguments: Map<String, Value>,

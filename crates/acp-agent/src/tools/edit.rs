@@ -1,4 +1,4 @@
-//! Replacing a text in a file.
+//! The tool `edit`, which replaces text in a file.
 
 use acp::v1::ToolKind;
 use acp_host::TextForm;
@@ -78,7 +78,7 @@ impl ToolInvocation for EditTool {
 }
 
 impl EditTool {
-    /// What it would change as the file is now.
+    /// Computes the change to the file as it is now.
     async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let Some(old) = workspace.read_if_there(&path).await? else {
@@ -87,7 +87,7 @@ impl EditTool {
                 self.path
             )));
         };
-        // Models write `\n`, whatever is in the file.
+        // Models write `\n`, whatever line ends the file has.
         let form = TextForm::of(&old);
         let search = match old.contains(&self.search) {
             true => self.search.as_str().into(),
@@ -119,8 +119,8 @@ impl EditTool {
         execution: &mut ToolExecution<'_>,
         permit: Permit,
     ) -> Result<ToolOutput, ToolFailure> {
-        // The file as it is now counts, not as it was when permission was asked for: what changed
-        // elsewhere in it stays, and if the text is not there any more, this is an error.
+        // Apply the change to the file as it is now, not as it was for the permission request. Other changes to the
+        // file stay, and a text that no longer exists is an error.
         let change = self.compute_change(execution.workspace).await?;
         execution.workspace.write(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
@@ -132,7 +132,7 @@ impl EditTool {
     }
 }
 
-/// Where the text is first, if it is there once, or `all` of them are wanted.
+/// Returns the position of the text if it occurs once, or of its first occurrence if `all` are to be replaced.
 fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("`search` is empty.".to_owned());
@@ -157,7 +157,7 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     }
 }
 
-/// Where the text is, also where it overlaps itself.
+/// Returns the positions of the text, including occurrences that overlap.
 fn match_positions<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = usize> + 'a {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut from = 0;
@@ -168,7 +168,7 @@ fn match_positions<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = u
     })
 }
 
-/// On which line, counted from 1, the byte is.
+/// Returns the line of a byte, counted from 1.
 fn line_number(file: &str, at: usize) -> usize {
     file.get(..at).unwrap_or_default().matches('\n').count() + 1
 }

@@ -1,4 +1,4 @@
-//! Fetching a document from the web.
+//! The tool `fetch`, which fetches a document from the web.
 
 use std::time::Duration;
 
@@ -24,20 +24,20 @@ use crate::web::{FetchResponse, FetchTarget, PrivateAddress, Proxies};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How much of the text is given back at once, in bytes.
+/// The limit on the text that one call returns, in bytes.
 const MOST: usize = 48 * 1024;
 
-/// How much of what a server says of its failure.
+/// The limit on how much of a server's error page is returned, in bytes.
 const OF_A_FAILURE: usize = 2 * 1024;
 
-/// How often a server may send on.
+/// The limit on redirects.
 const MOST_HOPS: usize = 10;
 
-/// How long one server may take, and how long a call may ask for, in seconds.
+/// The default time limit for one server, and the longest that a call may set, in seconds.
 const TIMEOUT: u32 = 30;
 const LONGEST: u32 = 120;
 
-/// How long a page may take to become text.
+/// The limit on the time to convert a page to text.
 const READING: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -132,8 +132,8 @@ impl FetchTool {
         Err(ToolFailure::failed(why))
     }
 
-    /// Asks, as the mode and the rules have it, and always where it leads inside of this machine or its
-    /// network. What was `allowed` before in this call is not asked about again.
+    /// Requests permission as the mode and the rules require, and always for an address on this machine or in its
+    /// network. `allowed` has the permits that this call was given so far, which are not requested again.
     async fn request_permission(
         &self,
         execution: &ToolExecution<'_>,
@@ -160,7 +160,8 @@ impl FetchTool {
         };
         let subject = match &inside {
             None => AlwaysSubject::Host(target.host().to_owned()),
-            // With its addresses, so that a name that leads elsewhere later is asked about again.
+            // The addresses are part of the subject, so that permission is requested again if the name later resolves
+            // to others.
             Some(PrivateAddress { access: how, .. }) => {
                 AlwaysSubject::Inside(format!("`{}` ({how})", target.origin()))
             }
@@ -246,12 +247,12 @@ impl FetchTool {
     }
 }
 
-/// Asks the server, which is permitted.
+/// Sends the request. The permit shows that it was allowed.
 async fn fetch_target(target: &FetchTarget, _: Permit) -> Result<FetchResponse, String> {
     target.get().await
 }
 
-/// Waits for what has to do with a URL, so long and no longer.
+/// Runs work on a URL within a time limit, until the turn is cancelled.
 async fn with_timeout<T>(
     execution: &ToolExecution<'_>,
     timeout: Duration,

@@ -1,4 +1,4 @@
-//! Finding files by their names.
+//! The tool `glob`, which finds files by name.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -24,13 +24,13 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
-/// How many files are given back at most.
+/// The limit on the files that are returned.
 const MOST: usize = 200;
 
-/// How many are looked at at most: of more, it is not known which is the newest.
+/// The limit on the files that are considered. If there are more, the newest may not be among them.
 const MOST_SEEN: usize = 20_000;
 
-/// How many places an editor is told of.
+/// The limit on the locations that the client gets.
 const PLACES: usize = 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,20 +44,20 @@ pub(crate) struct GlobTool {
     path: String,
 }
 
-/// Files that a glob names, in a search too.
+/// A filter for the files that a glob pattern matches. The tool `search` uses it too.
 pub(super) struct GlobFilter {
     pub(super) overrides: Override,
-    /// Hidden files as well.
+    /// Whether hidden files match too.
     pub(super) includes_hidden: bool,
 }
 
 impl GlobFilter {
-    /// The files under `path` that the glob names; all, if it is absent.
+    /// Creates a filter for the files under `path` that match `glob`, or for all files if it is `None`.
     pub(super) fn of(path: &Path, glob: Option<&str>) -> Result<Self, String> {
         let mut builder = OverrideBuilder::new(path);
         let mut hidden = false;
         if let Some(glob) = glob {
-            // Models write whole paths, too.
+            // Models also write absolute paths.
             let within = Path::new(glob).strip_prefix(path).ok();
             let within = within.map(|within| format!("/{}", within.to_string_lossy()));
             let glob = within.as_deref().unwrap_or(glob);
@@ -78,11 +78,11 @@ impl GlobFilter {
 
 #[derive(Default)]
 struct GlobMatches {
-    /// The newest first.
+    /// The matching files, the newest first.
     files: Vec<(SystemTime, String)>,
-    /// There may be more than were looked at.
+    /// Whether there may be more files than were considered.
     has_more: bool,
-    /// How many match that rules keep from being read.
+    /// How many matching files are omitted because a rule denies reading them.
     withheld_count: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Listing a directory.
+//! The tool `list`, which lists a directory.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::TreeEntryKind;
 
-/// How many entries are listed at most.
+/// The limit on the entries that are listed.
 const MOST: usize = 1000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -134,7 +134,7 @@ impl ListTool {
     }
 }
 
-/// The names in a listing's data; those of directories end with `/`.
+/// Returns the names from the data of a listing. Those of directories end with `/`.
 pub(crate) fn names(data: &Value) -> Vec<String> {
     let entries = data.get("entries").and_then(Value::as_array);
     entries

@@ -1,8 +1,8 @@
-//! What a model can do.
+//! The tools that a model can call.
 //!
-//! A tool is a file here, with its arguments as a type: how a model is told of it, what it is about to do, what it would
-//! change, and how it is carried out. What all of them have in common is in `tool.rs`; a call is reported, and permission
-//! asked for, in `turn/call.rs`.
+//! Each tool is a file here, with its arguments as a type: its description for the model, the action it is about to
+//! do, the change it would make, and its implementation. What all tools have in common is in `tool.rs`. Calls are
+//! reported, and permission is requested, in `turn/call.rs`.
 
 pub(crate) mod draft_description;
 mod edit;
@@ -36,7 +36,7 @@ use switch_mode::SwitchModeTool;
 use tool::{DraftSpec, Tool, ToolInvocation, read_arguments};
 use write::WriteTool;
 
-/// A tool, as it is found by its name.
+/// An entry in the table of tools.
 pub(crate) struct ToolEntry {
     pub(crate) name: &'static str,
     description: &'static str,
@@ -45,7 +45,7 @@ pub(crate) struct ToolEntry {
     read: fn(&Value) -> Result<Box<dyn ToolInvocation>, String>,
 }
 
-/// All tools, in the order in which a model is told of them.
+/// All tools, in the order in which models are told about them.
 static TOOLS: [ToolEntry; 10] = [
     tool_entry::<ReadTool>(),
     tool_entry::<ListTool>(),
@@ -72,15 +72,15 @@ const fn tool_entry<T: Tool>() -> ToolEntry {
     }
 }
 
-/// The tool of this name.
+/// Finds the tool with this name.
 pub(crate) fn find(tool: &str) -> Option<&'static ToolEntry> {
     TOOLS.iter().find(|entry| entry.name == tool)
 }
 
-/// Reads a call.
+/// Parses the arguments of a call.
 ///
 /// # Errors
-/// There is no such tool, or it does not take these arguments.
+/// There is no such tool, or it does not accept these arguments.
 pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocation>, String> {
     match find(tool) {
         Some(entry) => (entry.read)(arguments),
@@ -92,7 +92,7 @@ pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocati
     }
 }
 
-/// The tools, as a model is told of them.
+/// Returns the descriptions of the tools for a model.
 pub(crate) fn specs() -> Vec<ToolSpec> {
     let tools = TOOLS.iter();
     tools

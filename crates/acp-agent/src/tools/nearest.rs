@@ -1,28 +1,28 @@
-//! Where in a file a text is that is not quite there: so that a model that has it wrong can get it right.
+//! Explains where a file has text similar to one that was not found, so that the model can correct its call.
 
-/// How many line numbers are named.
+/// The limit on the line numbers in a message.
 const NAMED: usize = 10;
 
-/// How many lines of a file are compared letter by letter at most.
+/// The limit on the lines of a file that are compared character by character.
 const COMPARED: usize = 5000;
 
-/// How long such a line may be, in bytes.
+/// The limit on the length of such a line, in bytes.
 const LONGEST: usize = 1000;
 
-/// How like its line a line must be to be worth naming, of 1.
+/// The least similarity of a line that is worth mentioning, from 0 to 1.
 const LIKE: f64 = 0.6;
 
-/// How much of a line is shown, in bytes.
+/// The limit on how much of a line is shown, in bytes.
 const SHOWN: usize = 200;
 
-/// Says that the text is not there, and where something like it is and what the difference is.
+/// Explains that the text was not found, where a similar text is, and how the two differ.
 pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let wanted: Vec<&str> = search.lines().collect();
     let lines: Vec<&str> = file.lines().collect();
     let Some(first) = wanted.iter().position(|line| !line.trim().is_empty()) else {
         return "the text was not found; it is only whitespace.".to_owned();
     };
-    // Where the first line is, the place is the one where most of the others are, too.
+    // Of the positions where the first line matches, take the one where most of the other lines match too.
     let trimmed = |line: &str| line.trim().to_owned();
     let wanted_first = wanted
         .get(first)
@@ -79,7 +79,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     }
 }
 
-/// Says where the lines are, beginning with `start`, and which of them is the first that differs.
+/// Describes the lines from `start` on, and the first of them that differs.
 fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
     let there = lines.get(start..).unwrap_or_default();
     let differs = |(at, line): &(usize, &&str)| there.get(*at) != Some(*line);
@@ -120,7 +120,7 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
     }
 }
 
-/// A line in which white space can be seen.
+/// Formats a line so that its white space is visible.
 fn quote_line(line: &str) -> String {
     let shown = crate::text::head(line, SHOWN);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
@@ -128,7 +128,7 @@ fn quote_line(line: &str) -> String {
     format!("  |{shown}|{more}")
 }
 
-/// Line numbers, not too many of them.
+/// Lists line numbers, up to a limit.
 pub(super) fn named(lines: &[usize]) -> String {
     let mut named: Vec<String> = lines.iter().take(NAMED).map(ToString::to_string).collect();
     if lines.len() > NAMED {

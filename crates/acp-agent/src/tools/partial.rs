@@ -1,24 +1,24 @@
-//! JSON that is still being written.
+//! A parser for incomplete JSON.
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The members of an object that have come whole, of JSON that is still being written.
+/// Parses the complete members of an object whose text is incomplete.
 pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
-    // More may come of a number or a word at the end.
+    // A number or a word at the end may be incomplete.
     let ends = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let written = written.trim_end_matches(ends);
     let mut members = Map::new();
     let mut json = serde_json::Deserializer::from_str(written);
-    // That it has no end is no error here, and the members before it have been taken.
+    // The error at the end of the text is expected. The members before it have been collected.
     let _unfinished = json.deserialize_map(WholeMembers(&mut members));
     members
 }
 
-/// What has come of an object, for people: with the beginning of a text that is being written.
+/// Parses an incomplete object to show it to the user, including the start of a string that is still being written.
 pub(crate) fn so_far(written: &str) -> Value {
     let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
-    // The end may be in the middle of an escaped character, or of a pair of them.
+    // The text may end inside an escape sequence, or inside a pair of them.
     let unfinished = |at: &usize| {
         let mut rest = written.bytes().skip(*at);
         rest.all(|b| matches!(b, b'\\' | b'u') || b.is_ascii_hexdigit())
@@ -30,7 +30,7 @@ pub(crate) fn so_far(written: &str) -> Value {
     object.unwrap_or_else(|| Value::Object(whole_members(written)))
 }
 
-/// Takes members until there are none that are whole.
+/// Collects members until the first one that is incomplete.
 struct WholeMembers<'a>(&'a mut Map<String, Value>);
 
 impl<'de> Visitor<'de> for WholeMembers<'_> {
@@ -81,7 +81,7 @@ mod tests {
     fn a_text_is_shown_while_it_grows_wherever_it_ends() {
         let whole = json!({"path": "a", "text": "two\nlines, \"quoted\" \u{1f980} \\ and \u{e9}"});
         let mut written = whole.to_string();
-        // As some write it who write nothing but ASCII.
+        // Some models escape everything that is not ASCII.
         written = written.replace('\u{1f980}', "\\ud83e\\udd80");
         let from = written.find("two").unwrap();
         let all = whole["text"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The plan: the specification's page "Agent Plan".
+//! The tool `plan`, which reports the agent's plan: "Agent Plan" of the specification.
 
 use acp::v1::{PlanEntry, ToolKind};
 use schemars::JsonSchema;

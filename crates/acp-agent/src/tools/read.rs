@@ -1,4 +1,4 @@
-//! Reading a file.
+//! The tool `read`, which reads a file.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -22,19 +22,19 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::DirectoryTree;
 
-/// How many lines are read where the call does not say.
+/// The default limit on the lines that are read.
 const LINES: u32 = 2000;
 
-/// The most that is given back, in bytes.
+/// The limit on the text that is returned, in bytes.
 const MOST: usize = 128 * 1024;
 
-/// The most that is given back of one line, in bytes.
+/// The limit on how much of one line is returned, in bytes.
 const LINE: usize = 8 * 1024;
 
-/// The largest image that is shown, in bytes: what providers take, with room for base64.
+/// The limit on an image, in bytes: what providers accept once it is in base64.
 const IMAGE: u64 = 3 * 1024 * 1024;
 
-/// How much of a file is looked at to tell what it is, in bytes.
+/// How much of a file is read to detect its type, in bytes.
 const PEEK: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub(crate) struct ReadTool {
     limit: Option<u32>,
 }
 
-/// What a file is, by its beginning.
+/// The type of a file, detected from its start.
 enum FileContents {
     Text,
     Image {
@@ -133,7 +133,7 @@ impl ReadTool {
         path: &str,
     ) -> Result<ToolOutput, ToolFailure> {
         let limit = self.limit.unwrap_or(LINES);
-        // One more, to see whether there is more.
+        // Read one more line to see whether there are more.
         let read = workspace
             .read(path, self.line, Some(limit.saturating_add(1)))
             .await;
@@ -143,7 +143,7 @@ impl ReadTool {
             }
             other => other,
         })?;
-        // A client's file, of which no more is known.
+        // A file read through the client, of unknown size.
         if read.contains('\0') {
             return Err(self.binary_error(None));
         }
@@ -164,7 +164,7 @@ impl ReadTool {
             count += 1;
         }
         let more = cut || lines.next().is_some();
-        // Who asks for some lines knows that there may be more.
+        // A model that sets a limit knows that there may be more lines.
         let unsaid = more && (cut || self.limit.is_none());
         let first = self.line.unwrap_or(1).max(1) as usize;
         let mut told = kept.clone();
@@ -209,7 +209,8 @@ impl ReadTool {
     }
 }
 
-/// What the file is. Where the agent itself does not see it, it is taken for text: reading it will tell.
+/// Detects the type of a file. A file that only the client can reach is taken for text; reading it shows whether it
+/// is.
 async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolFailure> {
     if workspace.access().is_err() {
         return Ok(FileContents::Text);
@@ -235,7 +236,7 @@ fn detect_in_tree(tree: &DirectoryTree, path: &Path) -> Option<FileContents> {
     })
 }
 
-/// Of which type an image is, if it is one that models and editors show.
+/// Returns the media type of an image, if it is one that models and editors support.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
         Some("image/png")

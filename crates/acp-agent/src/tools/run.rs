@@ -1,4 +1,4 @@
-//! Running a command.
+//! The tool `run`, which runs a command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,20 +22,20 @@ use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and
-/// of its end, where it is said what came of it.
+/// The limits on the output that is returned, in bytes: from its start, which says what is done, and from its end,
+/// which says how it went.
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
 
-/// How long a command may run, and how long a call may ask for, in seconds.
+/// The default time limit for a command, and the longest that a call may set, in seconds.
 const TIMEOUT: u32 = 120;
 const LONGEST: u32 = 600;
 
-/// How often output is reported as text at most: it is all of it each time.
+/// The shortest time between two reports of the output as text, since each repeats all of it.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// How often output is sent to a terminal that the client shows at most, so that a command that prints
-/// single characters does not make a message of each.
+/// The shortest time between two pieces of output for a terminal that the client shows, so that a command that prints
+/// single characters does not cause a message for each.
 const GATHER_FOR: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub(crate) struct RunTool {
 /// How a command ended.
 enum CommandEnd {
     Exited(TerminalExitStatus),
-    /// It was killed after so long.
+    /// It was killed after this time.
     TimedOut(Duration),
 }
 
@@ -78,7 +78,7 @@ impl ToolInvocation for RunTool {
         let mut about =
             CallDescription::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
         if line != self.command {
-            // Who is asked for permission must see all of it.
+            // The user must see the whole command before allowing it.
             about.content.push(text(fenced(&self.command)));
         }
         about
@@ -129,10 +129,10 @@ impl RunTool {
             Err(fault) => Err(fault),
         };
         if let Err(ToolFailure::Stop(acp::Error::Cancelled)) = &result {
-            // Its last words, which stay.
+            // Show the last output, which stays visible.
             view.update(execution, &process).await?;
         }
-        // Also when the turn is cancelled: what the command started must be gone when the turn is.
+        // Release it even if the turn is cancelled: all that the command started must exit before the turn ends.
         process.release().await;
         view.finish().await?;
         let (status, printed) = result?;
@@ -140,18 +140,18 @@ impl RunTool {
     }
 }
 
-/// How a person sees what a command prints.
+/// How the user sees a command's output.
 enum OutputView {
-    /// It runs in a terminal of the client's, who shows it.
+    /// In a client terminal.
     Client,
-    /// The client shows a terminal of the agent's.
+    /// In a display terminal.
     Terminal(DisplayTerminal, Arc<ProcessNews>),
-    /// As text of the tool call, all of it each time.
+    /// As text of the tool call; each update has all of it.
     Text,
 }
 
 impl OutputView {
-    /// The best that the client can do. What it shows is the content of the tool call from here on.
+    /// Chooses the best view that the client supports, and makes it the content of the tool call.
     async fn start(
         execution: &mut ToolExecution<'_>,
         process: &CommandProcess,
@@ -176,7 +176,7 @@ impl OutputView {
         Ok(view)
     }
 
-    /// Shows what has been printed.
+    /// Shows the output so far.
     async fn update(
         &mut self,
         execution: &ToolExecution<'_>,
@@ -193,7 +193,7 @@ impl OutputView {
         }
     }
 
-    /// How long what is printed is gathered at least.
+    /// Returns the shortest time between two updates.
     fn update_interval(&self) -> Duration {
         match self {
             Self::Text => REPORT_EVERY,
@@ -201,7 +201,7 @@ impl OutputView {
         }
     }
 
-    /// Shows the rest, and how the command ended.
+    /// Shows the remaining output and the exit status.
     async fn finish(self) -> acp::Result<()> {
         let Self::Terminal(mut terminal, news) = self else {
             return Ok(());
@@ -214,7 +214,7 @@ impl OutputView {
     }
 }
 
-/// Waits for the end, and shows what is printed until then where the client does not.
+/// Waits for the command to exit. Meanwhile shows its output, if the client does not do that itself.
 async fn follow_process(
     execution: &ToolExecution<'_>,
     process: &CommandProcess,
@@ -228,7 +228,7 @@ async fn follow_process(
             status = &mut exited => return Ok(status?),
             () = process.wait_for_output() => view.update(execution, process).await?,
         }
-        // What is printed meanwhile is shown at once afterwards.
+        // Output from during this wait is shown right after it.
         tokio::select! {
             biased;
             () = execution.workspace.turn.cancelled() => return Err(ToolFailure::Stop(acp::Error::Cancelled)),
@@ -293,8 +293,7 @@ fn command_output(
     }
 }
 
-/// The beginning and the end of what was printed, and whether there is something between them that is left
-/// out.
+/// Returns the start and the end of the output, and whether anything between them is omitted.
 fn shorten_output(printed: &CommandOutput) -> (String, bool) {
     let text = &printed.text;
     if !printed.is_truncated && text.len() <= HEAD + TAIL {

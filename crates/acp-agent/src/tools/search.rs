@@ -1,4 +1,4 @@
-//! Searching files.
+//! The tool `search`, which searches the contents of files.
 
 use std::path::{Path, PathBuf};
 
@@ -25,22 +25,22 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
-/// How many lines that match are given back at most.
+/// The limit on the matching lines that are returned.
 const MOST: usize = 200;
 
-/// How much of everything found is given back, in bytes: lines around the matches may be many.
+/// The limit on the text of all lines that are returned, in bytes, because context lines may be many.
 const MOST_TEXT: usize = 64 * 1024;
 
-/// How many lines around each match a call may ask for.
+/// The limit on the context lines before and after a match that a call may set.
 const MOST_CONTEXT: u32 = 10;
 
-/// How many bytes of a line.
+/// The limit on how much of a line is returned, in bytes.
 const LINE: usize = 300;
 
-/// How many places an editor is told of.
+/// The limit on the locations that the client gets.
 const PLACES: usize = 20;
 
-/// How long a line may be to be searched at all, in bytes.
+/// The limit on the length of a line that is searched, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,13 +65,13 @@ pub(crate) struct SearchTool {
     literal: bool,
 }
 
-/// A line that was found, or is near one that was.
+/// A matching line or a context line.
 struct SearchLine {
     path: String,
     number: u32,
     text: String,
     is_match: bool,
-    /// Lines are left out before it.
+    /// Whether lines are omitted before it.
     follows_gap: bool,
 }
 
@@ -80,10 +80,10 @@ struct SearchMatches {
     lines: Vec<SearchLine>,
     match_count: usize,
     file_count: usize,
-    /// How much text there is in the lines, in bytes.
+    /// The size of the lines and their paths, in bytes.
     total_bytes: usize,
     is_truncated: bool,
-    /// Files that rules keep from being read.
+    /// How many files are omitted because a rule denies reading them.
     withheld_count: usize,
 }
 
@@ -270,7 +270,7 @@ fn find_matches(
     Ok(found)
 }
 
-/// Keeps what is found in a file.
+/// Collects the lines that are found in one file.
 struct SearchSink<'a> {
     path: &'a str,
     matches: &'a mut SearchMatches,
@@ -278,7 +278,7 @@ struct SearchSink<'a> {
 }
 
 impl SearchSink<'_> {
-    /// Gives whether to go on.
+    /// Adds a line. Returns `true` if the search should continue.
     fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
         let line = String::from_utf8_lossy(bytes);
         let line = head(line.trim_end(), LINE);

@@ -1,4 +1,5 @@
-//! Switching the mode: the specification's page "Session Modes", "Exiting plan modes".
+//! The tool `switch_mode`, which asks the user to switch the mode: "Session Modes", "Exiting plan modes" of the
+//! specification.
 
 use acp::v1::{PermissionOption, PermissionOptionKind, ToolCallStatus, ToolKind};
 use schemars::JsonSchema;
@@ -69,7 +70,7 @@ impl ToolInvocation for SwitchModeTool {
 }
 
 impl SwitchModeTool {
-    /// Leaves architect mode, to do this.
+    /// Creates a call that leaves architect mode for this plan.
     pub(crate) fn from_action(plan: String) -> Self {
         Self {
             mode: Self::default_mode(),
@@ -111,7 +112,7 @@ impl SwitchModeTool {
         };
         execution.handle.start().await?;
         if memory.mode() != mode {
-            // What cannot be kept ends the turn.
+            // If the mode cannot be stored, the turn ends.
             memory.set_mode(mode).await.map_err(ToolFailure::Stop)?;
             execution
                 .workspace
@@ -133,8 +134,8 @@ impl SwitchModeTool {
     }
 }
 
-/// What a person is asked, and the modes that the answers lead to; `None` if they need not be asked, since the other
-/// mode allows no more.
+/// Returns the options of the permission request, each with the mode it leads to. Returns `None` if none is needed,
+/// since the other mode does not allow more.
 fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
     let code = ask::option(
         "Yes, and change files without asking",

@@ -1,4 +1,4 @@
-//! What every tool is, and what all of them have in common.
+//! The traits that every tool implements, and what all tools share.
 
 use std::fmt::Debug;
 
@@ -17,62 +17,62 @@ use crate::reported_call::{ReportedCall, text};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// What comes of a tool call, when it is done.
+/// The future of a tool call's output.
 pub(crate) type ToolFuture<'a, T = ToolOutput> = BoxFuture<'a, Result<T, ToolFailure>>;
 
-/// A tool of the agent's own. Its type is that of its arguments.
+/// One of the agent's own tools. The implementing type holds the arguments of a call.
 pub(crate) trait Tool: ToolInvocation + DeserializeOwned + JsonSchema + 'static {
-    /// What the model calls it.
+    /// The tool's name for the model.
     const NAME: &'static str;
 
-    /// What it does and when to use it, for the model.
+    /// What the tool does and when to use it, for the model.
     const DESCRIPTION: &'static str;
 
-    /// What is shown of a call while its arguments are written; `None` for what is not shown as a tool call.
+    /// How a call is shown while its arguments are written; `None` for a tool that is not shown as a tool call.
     const DRAFT: Option<DraftSpec>;
 }
 
-/// What there is to show of a tool's call before its arguments are whole.
+/// How a tool's call is shown until its arguments are complete.
 pub(crate) struct DraftSpec {
     pub(crate) kind: ToolKind,
     pub(crate) title: &'static str,
-    /// The argument that says what the call is about: with it the title is the one the call keeps.
+    /// The argument that says what the call is about. With it, the title is final.
     pub(crate) subject_field: &'static str,
-    /// What it cannot do without beside that one, all of them texts.
+    /// The other required arguments, all of them strings.
     pub(crate) required_fields: &'static [&'static str],
 }
 
 /// A tool call with its arguments.
 pub(crate) trait ToolInvocation: Debug + Send + Sync {
-    /// The tool's name, as the model calls it.
+    /// Returns the tool's name for the model.
     fn tool(&self) -> &str;
 
-    /// What it is, for people.
+    /// Describes the call to the user.
     fn describe(&self, workspace: &Workspace) -> CallDescription;
 
-    /// What it is about to do, for mode and rules to decide about; `None` for what nobody forbids, and for what
-    /// asks by itself.
+    /// Returns the action that the call is about to do, for mode and rules to decide on. Returns `None` for one that
+    /// is always allowed, and for a tool that requests permission by itself.
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
 
-    /// What permission is needed for; `None` for what changes nothing here.
+    /// Returns what needs permission, or `None` for a call that changes nothing here.
     fn subject(&self) -> Option<AlwaysSubject> {
         None
     }
 
-    /// Whether it may change something: then it is not done in architect mode.
+    /// Returns `true` if the call may change something. It is not allowed in architect mode then.
     fn may_change(&self) -> bool {
         self.subject().is_some()
     }
 
-    /// Whether it asks by itself for what it does, and begins when that is answered.
+    /// Returns `true` if the tool requests permission by itself, and starts once it is allowed.
     fn asks_for_itself(&self) -> bool {
         false
     }
 
-    /// What a person is asked about, and an answer with "always" is about. `special`: the file is none of those
-    /// that are changed all the time.
+    /// Returns the subject of a permission request, which an "always" answer covers. `special` is `true` for a file
+    /// that is not changed routinely.
     fn permission_subject(&self, deed: &ToolAction, special: bool) -> AlwaysSubject {
         match deed {
             ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),
@@ -82,21 +82,21 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         }
     }
 
-    /// The change it would make to a file, for the person to see before they decide.
+    /// Returns the change that the call would make to a file, so that the user sees it before the decision.
     fn preview<'a>(&'a self, _: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Carries it out at once, if it is none that is shown as a tool call.
+    /// Runs the call at once if it is not shown as a tool call.
     fn run_hidden<'a>(&'a self, _: &'a Workspace) -> Option<ToolFuture<'a>> {
         None
     }
 
-    /// Carries it out, as it is permitted.
+    /// Runs the call. The permit shows that it was allowed.
     fn run<'a>(&'a self, execution: &'a mut ToolExecution<'_>, permit: Permit) -> ToolFuture<'a>;
 }
 
-/// What a tool call is, for people.
+/// The description of a tool call for the user.
 pub(crate) struct CallDescription {
     pub(crate) title: String,
     pub(crate) kind: ToolKind,
@@ -119,17 +119,17 @@ impl CallDescription {
     }
 }
 
-/// What came of a tool call.
+/// The output of a tool call.
 pub(crate) struct ToolOutput {
     pub(crate) status: ToolStatus,
-    /// For the model.
+    /// The text for the model.
     pub(crate) text: String,
-    /// For the client; `None` leaves what is shown.
+    /// The content for the client; `None` leaves what is shown.
     pub(crate) content: Option<Vec<ToolCallContent>>,
-    /// Other places than were announced.
+    /// The locations, if they differ from the ones in the description.
     pub(crate) locations: Option<Vec<ToolCallLocation>>,
     pub(crate) data: Value,
-    /// For models that see.
+    /// Images for models that accept images.
     pub(crate) images: Vec<ImageContent>,
 }
 
@@ -162,24 +162,24 @@ impl ToolOutput {
     }
 }
 
-/// A tool call that is being carried out.
+/// A tool call that is running.
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,
-    /// What the user's rules are, for tools that find out on the way what they would do.
+    /// The user's rules, for tools that find out only while running what they would do.
     pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown. They stay, whatever becomes of the call.
+    /// The terminals that are shown. They stay visible whatever the result of the call.
     pub(crate) terminals: Vec<ToolCallContent>,
-    /// What [`ToolInvocation::preview`] gave, which the person may have seen.
+    /// The result of [`ToolInvocation::preview`], which the user may have seen.
     pub(crate) preview: Option<TextChange>,
 }
 
-/// How a file would change.
+/// A change to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TextChange {
-    /// An absolute path.
+    /// The absolute path of the file.
     pub(crate) path: String,
-    /// Absent if there is no file yet.
+    /// The old text, or `None` if the file does not exist yet.
     pub(crate) old: Option<String>,
     pub(crate) new: String,
     /// The first line that changes, counted from 1.
@@ -198,15 +198,15 @@ impl TextChange {
     }
 }
 
-/// Reads the arguments of a call.
+/// Parses the arguments of a call.
 ///
 /// # Errors
-/// They are none that the tool takes.
+/// The tool does not accept these arguments.
 pub(crate) fn read_arguments<T: DeserializeOwned>(
     tool: &str,
     arguments: &Value,
 ) -> Result<T, String> {
-    // A tool without required arguments is called with none at all by some.
+    // Some models send no arguments to a tool that requires none.
     let arguments = if arguments.is_null() {
         json!({})
     } else {
@@ -215,7 +215,7 @@ pub(crate) fn read_arguments<T: DeserializeOwned>(
     serde_json::from_value(arguments).map_err(|e| format!("Invalid arguments for `{tool}`: {e}"))
 }
 
-/// A place that an editor can show.
+/// Creates a location that an editor can show.
 pub(crate) fn location(path: &str, line: Option<u32>) -> ToolCallLocation {
     let location = ToolCallLocation::new(path);
     match line {

@@ -1,4 +1,4 @@
-//! Writing a file.
+//! The tool `write`, which writes a file.
 
 use acp::v1::ToolKind;
 use acp_host::TextForm;
@@ -71,11 +71,11 @@ impl ToolInvocation for WriteTool {
 }
 
 impl WriteTool {
-    /// What it would change as the file is now.
+    /// Computes the change to the file as it is now.
     async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
         let old = workspace.read_if_there(&path).await?;
-        // Models write `\n`, and most clients write what they are told.
+        // Models write `\n`, and most clients write the text unchanged.
         let form = old.as_deref().map(TextForm::of).unwrap_or_default();
         Ok(TextChange {
             path,
@@ -91,7 +91,7 @@ impl WriteTool {
         permit: Permit,
     ) -> Result<ToolOutput, ToolFailure> {
         let change = self.change(execution.workspace).await?;
-        // What would be overwritten now is not what the person was shown.
+        // The file has changed since the user saw the preview.
         if execution
             .preview
             .as_ref()

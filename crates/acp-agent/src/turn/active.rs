@@ -1,4 +1,4 @@
-//! A turn that runs: what all that happens in it has at hand.
+//! The running turn and everything its parts need.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use crate::permission::rules::RuleFiles;
 use crate::session::SessionState;
 use crate::workspace::Workspace;
 
-/// A turn that runs.
+/// A running turn.
 #[derive(Clone, Copy)]
 pub(crate) struct ActiveTurn<'a> {
-    /// The model, until the next round.
+    /// The model for the current round.
     pub(crate) round_model: &'a RoundModel,
     pub(crate) tools: &'a [ToolSpec],
-    /// How often the model is asked at most.
+    /// The maximum number of rounds.
     pub(crate) max_requests: usize,
-    /// The user's own instructions, if there may be any.
+    /// The path of the user's own instructions, if there is one.
     pub(crate) user_instructions: Option<&'a Path>,
     pub(crate) rules: &'a RuleFiles,
     pub(crate) workspace: &'a Workspace,
@@ -31,7 +31,7 @@ impl<'a> ActiveTurn<'a> {
         &*self.round_model.model
     }
 
-    /// Adds what this cost to what the session has cost, where that is known.
+    /// Adds the cost of this usage to the session's cost, if the price is known.
     pub(crate) async fn add_cost(&self, usage: TokenUsage) -> acp::Result<()> {
         if let Some(price) = self.model().price() {
             let cost = price.of(&usage);
@@ -40,7 +40,7 @@ impl<'a> ActiveTurn<'a> {
         Ok(())
     }
 
-    /// Reports that so much of the model's window is filled, in tokens, and what the session has cost so far.
+    /// Reports the context usage, in tokens, and the cost of the session so far.
     pub(crate) async fn show_usage(&self, filled: u64, window: u64) -> acp::Result<()> {
         let spent = self.state.cost();
         let mut usage = UsageUpdate::new(filled, window);
@@ -48,10 +48,10 @@ impl<'a> ActiveTurn<'a> {
         self.workspace.turn.usage(usage).await
     }
 
-    /// Tells the person something that is nobody's answer. It is no message, since the model has not said it; a
-    /// thought is what every client shows and none takes for an answer.
+    /// Shows the user a notice of the agent. It is sent as a thought: it must not look like a response of the model,
+    /// and every client shows thoughts.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
-        // A thought of the model's may follow, which clients show as the same one.
+        // A thought of the model may follow, which clients join to this one.
         self.workspace.turn.thought(format!("{text}\n\n")).await
     }
 }

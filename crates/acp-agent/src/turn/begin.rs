@@ -1,4 +1,4 @@
-//! A turn begins: what the person typed becomes what the model is told.
+//! The start of a turn: the user's prompt becomes a message for the model.
 
 use acp::v1::ContentBlock;
 
@@ -13,16 +13,16 @@ use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// How a turn goes on.
+/// What to do after a turn has started.
 pub(crate) enum TurnStart {
-    /// The model is asked.
+    /// Call the model.
     RunModel,
-    /// The agent has answered by itself.
+    /// End the turn, because the agent has responded itself.
     Answered,
 }
 
 impl ActiveTurn<'_> {
-    /// Adds a prompt to the conversation. The client has it as the person typed it.
+    /// Adds a prompt to the conversation. The client has already shown it as the user typed it.
     pub(crate) async fn begin(
         &self,
         conversation: &mut Conversation,
@@ -33,7 +33,7 @@ impl ActiveTurn<'_> {
             turn.title(title).await?;
         }
         if let Err(error) = wait_for_servers(&state.servers, self.workspace).await {
-            // The person's words stay, also if the turn is cancelled while servers are waited for.
+            // Keep the prompt even if the turn is cancelled while it waits for servers.
             state
                 .add_message(conversation, ModelMessage::User(content))
                 .await?;
@@ -103,7 +103,7 @@ impl ActiveTurn<'_> {
         Ok(TurnStart::RunModel)
     }
 
-    /// Answers in the model's place.
+    /// Responds in place of the model.
     async fn finish_with_text(
         &self,
         conversation: &mut Conversation,
@@ -118,7 +118,7 @@ impl ActiveTurn<'_> {
     }
 }
 
-/// What was typed, with which commands begin.
+/// Returns the text that may start with a command.
 fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     match content.first_mut()? {
         ContentBlock::Text(text) => Some(&mut text.text),
@@ -126,7 +126,7 @@ fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     }
 }
 
-/// What ends a turn that cannot begin.
+/// Converts the failure of a turn that cannot start.
 fn to_protocol_error(fault: ToolFailure) -> acp::Error {
     match fault {
         ToolFailure::Stop(error) => error,

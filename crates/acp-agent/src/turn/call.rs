@@ -17,7 +17,7 @@ use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
 use crate::workspace::tool_failure::ToolFailure;
 
 impl ActiveTurn<'_> {
-    /// Carries out a tool call and reports it, from `pending` to its end. It may be `shown` already.
+    /// Runs a tool call and reports it, from `pending` to its end. `shown` is the call if the client has it already.
     pub(super) async fn execute(
         &self,
         request: &ToolRequest,
@@ -66,7 +66,7 @@ impl ActiveTurn<'_> {
             .map(result)
     }
 
-    /// Reports a call that cannot be read.
+    /// Reports a call that is not valid.
     async fn reject_call(
         &self,
         request: &ToolRequest,
@@ -90,7 +90,7 @@ impl ActiveTurn<'_> {
         Ok(failed_output(why))
     }
 
-    /// Asks to leave architect mode, in which what this call does is not done.
+    /// Asks the user to leave architect mode, which does not permit this call.
     async fn leave_architect_mode(&self, call: &dyn ToolInvocation) -> acp::Result<ToolOutput> {
         let title = call.describe(self.workspace).title;
         let plan = format!(
@@ -101,7 +101,7 @@ impl ActiveTurn<'_> {
         self.report_and_run(&call, &arguments, None, None).await
     }
 
-    /// Reports a call and carries it out, unless it is refused already.
+    /// Reports a call and runs it, unless it has been rejected already.
     async fn report_and_run(
         &self,
         call: &dyn ToolInvocation,
@@ -174,7 +174,7 @@ impl ActiveTurn<'_> {
         execution: &mut ToolExecution<'_>,
     ) -> Result<ToolOutput, ToolFailure> {
         execution.workspace.check_cancelled()?;
-        // Before anything of a file is looked at, since it may be one that nobody is to read.
+        // Decide before anything of a file is read, because a rule may deny reading it.
         let judged = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
@@ -208,7 +208,7 @@ impl ActiveTurn<'_> {
         call.run(execution, permit).await
     }
 
-    /// Asks for permission, if that is what the mode and the rules say of the call.
+    /// Requests permission if the mode and the rules require that for the call.
     async fn request_permission(
         &self,
         call: &dyn ToolInvocation,
@@ -216,7 +216,7 @@ impl ActiveTurn<'_> {
         change: Option<&TextChange>,
         execution: &ToolExecution<'_>,
     ) -> Result<AskOutcome, ToolFailure> {
-        // Once more: the client may have gone back to another mode just now.
+        // Decide again: the user may have changed the mode meanwhile.
         let judged = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
@@ -227,7 +227,7 @@ impl ActiveTurn<'_> {
         };
         let subject = call.permission_subject(&deed, question.is_special);
         execution.handle.flush().await?;
-        // All of it once more: what is asked is shown apart from the call by some clients.
+        // Send all fields again, because some clients show a permission request apart from its call.
         let mut update = execution
             .handle
             .new_update()

@@ -1,4 +1,5 @@
-//! Room in the model's window: made before it is full, when it turns out to be, and when the person asks for it.
+//! When the conversation is compacted: before the context window is full, when it turns out to be full, and when the
+//! user asks for it.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
@@ -11,19 +12,19 @@ use crate::context::summary;
 use crate::model::error::{ModelError, failure};
 use crate::model::message::ModelMessage;
 
-/// What is to be done to make room.
+/// How to compact a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoomPlan {
-    /// Long results of tool calls are cut, and that is enough.
+    /// Truncating long results of tool calls is enough.
     CutResults,
     Summarize(KeptTail),
-    /// There is nothing that could be left out.
+    /// Nothing in it can be omitted.
     Nothing,
 }
 
-/// Why no room was made.
+/// Why the conversation was not compacted.
 enum RoomFailure {
-    /// There is nothing that could be left out.
+    /// Nothing in it can be omitted.
     NothingToCompact,
     Model(ModelError),
     /// The turn ends.
@@ -47,7 +48,8 @@ impl From<acp::Error> for RoomFailure {
 }
 
 impl ActiveTurn<'_> {
-    /// A round. Room is made before it if there is little left, and once more if there turns out to be none.
+    /// Runs a round. Compacts the conversation first if the context window is nearly full, and compacts and retries if
+    /// the round does not fit.
     pub(crate) async fn run_round_with_room(
         &self,
         conversation: &mut Conversation,
@@ -56,7 +58,7 @@ impl ActiveTurn<'_> {
         if window.is_some_and(|window| conversation.needs_compaction(window)) {
             match self.compact(conversation).await {
                 Ok(()) => {}
-                // There is some left. What cannot be done now may be done later.
+                // The window still has space, and compaction may be possible later.
                 Err(RoomFailure::NothingToCompact) => conversation.defer_compaction(),
                 Err(RoomFailure::Model(error)) => {
                     conversation.defer_compaction();
@@ -91,7 +93,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// `/compact`: what comes before this prompt is summarised, whatever room there is.
+    /// Runs `/compact`: summarizes what comes before this prompt, whatever the context usage.
     pub(super) async fn compact_on_command(
         &self,
         conversation: &mut Conversation,
@@ -119,7 +121,7 @@ impl ActiveTurn<'_> {
             .await?)
     }
 
-    /// Makes room, and tells the person.
+    /// Compacts the conversation and informs the user.
     async fn compact(&self, conversation: &mut Conversation) -> Result<(), RoomFailure> {
         let said = self
             .compact_with(conversation, plan_compaction(conversation), "")
@@ -130,7 +132,7 @@ impl ActiveTurn<'_> {
         Ok(())
     }
 
-    /// Makes the conversation shorter. Gives what there is to say about it.
+    /// Compacts the conversation. Returns a report for the user.
     async fn compact_with(
         &self,
         conversation: &mut Conversation,
@@ -141,7 +143,7 @@ impl ActiveTurn<'_> {
             return Err(RoomFailure::NothingToCompact);
         }
         let turn = &self.workspace.turn;
-        // Of the session's compactions no two begin at the same time.
+        // No two compactions of a session start in the same microsecond.
         let id = format!("compaction_{}", Timestamp::now().as_microsecond());
         let id = CompactionId::from(id);
         let update = |status| CompactionUpdate::new(id.clone(), status);
@@ -192,7 +194,7 @@ impl ActiveTurn<'_> {
         });
         let window = self.model().context_window();
         if let (Some(now), Some(window)) = (now, window) {
-            // An estimate, until the model says it after the next round.
+            // An estimate, until the model reports its usage after the next round.
             self.show_usage(now, window).await?;
         }
         Ok((compaction_report(plan, filled.zip(now), window), summary))
@@ -219,7 +221,7 @@ impl ActiveTurn<'_> {
             &mut used,
         );
         let summary = turn.or_cancelled(async { Ok(summary.await) }).await;
-        // It costs what it costs, also if nothing comes of it.
+        // A failed summary costs money too.
         for used in used {
             self.add_cost(used).await?;
         }
@@ -230,7 +232,7 @@ impl ActiveTurn<'_> {
     }
 }
 
-/// What makes room in this conversation.
+/// Decides how to compact this conversation.
 fn plan_compaction(conversation: &Conversation) -> RoomPlan {
     let messages = conversation.messages();
     let total = size_of(messages);
@@ -248,13 +250,13 @@ fn plan_compaction(conversation: &Conversation) -> RoomPlan {
         RoomPlan::Summarize(_) if !worked || size_of(turn) <= total / 2 => {
             RoomPlan::Summarize(KeptTail::Turn)
         }
-        // What fills the window is this turn.
+        // The current turn itself fills the window.
         _ if worked => RoomPlan::Summarize(KeptTail::Prompt),
         _ => RoomPlan::Nothing,
     }
 }
 
-/// A summary of what comes before the last prompt, if that is more than a summary.
+/// Plans a summary of what comes before the last prompt, if that is more than an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
     let messages = conversation.messages();
     let before = last_prompt(messages).and_then(|at| messages.get(..at));

@@ -1,6 +1,6 @@
-//! Tool calls that the model is still writing. They are shown as `pending`, which is the status of a call whose input
-//! still comes (Tool calls, "Status"), as soon as it is known what they are about. Some clients keep to the first title
-//! that they see, so that a call is held back until then, for a second at most.
+//! Tool calls that the model is still writing. They are shown as `pending`, the status of a call whose input is still
+//! streaming (Tool calls, "Status"), as soon as their description is known. Some clients keep the first title they get,
+//! so a call is held back until then, for up to a second.
 
 use std::collections::BTreeMap;
 
@@ -17,46 +17,46 @@ use crate::tools::partial::{so_far, whole_members};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// As long as arguments are no longer than this, in bytes, each piece of them is looked at for what a person would
-/// see. Beyond it they are looked at, and shown, each time they have doubled: so a long file that is written costs
-/// twice its length, and not its square.
+/// While the arguments are no longer than this, in bytes, they are parsed for details to show whenever a chunk arrives.
+/// Beyond it they are parsed, and shown, each time their length has doubled. So the cost of writing a long file grows
+/// with its length and not with its square.
 const EACH_PIECE: usize = 1024;
 
-/// How long a call is held back at most of which only the tool is known.
+/// How long a call is held back while only its tool is known.
 const HELD_BACK: Duration = Duration::from_secs(1);
 
-/// How many calls of a round are shown while they are written. Further ones are shown when they are carried out; no
-/// model writes so many, but a broken one might.
+/// The maximum number of calls of a round that are shown while they are written. Further ones are shown when they run.
+/// No model writes that many, but a broken one might.
 const MOST: usize = 64;
 
-/// The calls of a round that are shown and not carried out yet.
+/// The calls of a round that are shown or held back, and have not run yet.
 #[derive(Default)]
 pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 
-/// A call that is being written.
+/// A call that the model is writing.
 struct DraftCall {
-    /// Absent while it is held back.
+    /// `None` while the call is held back.
     handle: Option<ReportedCall>,
-    /// When it is shown at the latest.
+    /// When the call is shown at the latest.
     next_update: Instant,
     tool: String,
     arguments: String,
     description: CallDescription,
-    /// How long the arguments were when they were looked at last.
+    /// The length of the arguments when they were last parsed.
     described_bytes: usize,
-    /// How long they were when they were shown last.
+    /// The length of the arguments when they were last shown.
     shown_bytes: usize,
 }
 
 impl ActiveTurn<'_> {
-    /// The model begins to write a call: it is shown, unless it is one that never is.
+    /// Handles the start of a call: shows the call, unless its tool is never shown, or holds it back.
     pub(super) async fn begin_draft(
         &self,
         written: &mut DraftCalls,
         call: usize,
         tool: String,
     ) -> acp::Result<()> {
-        // Some give the name later; then it is shown when it is whole.
+        // Some models send the name later. Such a call is shown when it is complete.
         if tool.is_empty() || written.0.len() >= MOST || written.0.contains_key(&call) {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl ActiveTurn<'_> {
         Ok(())
     }
 
-    /// It writes on. The person is told of what they would see.
+    /// Adds a chunk of a call's arguments, and shows the user what is new.
     pub(super) async fn extend_draft(
         &self,
         written: &mut DraftCalls,
@@ -94,7 +94,7 @@ impl ActiveTurn<'_> {
         writing.show(self.workspace).await
     }
 
-    /// Shows the calls that were held back for long enough.
+    /// Shows the calls whose holding time is over.
     pub(super) async fn announce_due(&self, written: &mut DraftCalls) -> acp::Result<()> {
         let now = Instant::now();
         for writing in written.0.values_mut() {
@@ -107,7 +107,7 @@ impl ActiveTurn<'_> {
 }
 
 impl DraftCall {
-    /// Shows it for the first time.
+    /// Shows the call for the first time.
     async fn announce(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let report = ToolCall::new(workspace.memory.next_call_id(), &self.description.title)
             .kind(self.description.kind.clone())
@@ -120,7 +120,7 @@ impl DraftCall {
         Ok(())
     }
 
-    /// Shows what a person would see of it now that they do not see yet.
+    /// Shows what the user can see of the call and has not seen yet.
     async fn show(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let length = self.arguments.len();
         if length > EACH_PIECE && length < self.described_bytes.saturating_mul(2) {
@@ -153,7 +153,7 @@ impl DraftCall {
     }
 }
 
-/// What there is to say of a call of this tool before there are arguments.
+/// Describes a call of this tool whose arguments are not known yet.
 fn describe_tool(
     servers: &SessionMcpServers,
     own: &[ToolSpec],
@@ -166,39 +166,39 @@ fn describe_tool(
 }
 
 impl DraftCalls {
-    /// Takes a call that is whole, if it is shown. Whoever takes it shows its end, too.
+    /// Takes the call, if it is shown. The caller must report its end.
     pub(super) fn take(&mut self, call: usize) -> Option<ReportedCall> {
         self.0.remove(&call)?.handle
     }
 
-    /// When the next of those that are held back is to be shown.
+    /// Returns when the next held-back call must be shown.
     pub(super) fn due(&self) -> Option<Instant> {
         let held_back = self.0.values().filter(|writing| writing.handle.is_none());
         held_back.map(|writing| writing.next_update).min()
     }
 
-    /// Nothing comes of those that are left, and why. None stays as if it were still to be done.
+    /// Ends the remaining calls for this reason, so that none stays pending.
     pub(super) async fn end(&mut self, why: &DraftInterruption) -> acp::Result<()> {
         let mut told = Ok(());
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
-            // All of them, also if one cannot be told.
+            // Each call is ended, even if reporting another one fails.
             told = told.and(why.tell(&handle).await);
         }
         told
     }
 }
 
-/// Why nothing comes of a call that was shown.
+/// Why a call that was shown does not run.
 pub(super) enum DraftInterruption {
     /// The turn was cancelled.
     Cancelled,
-    /// What happened, for the person.
+    /// Another reason, as a text for the user.
     Failed(&'static str),
 }
 
 impl DraftInterruption {
-    /// What this end of a round means for calls that were not carried out.
+    /// Returns what this end of a round means for calls that did not run.
     pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,

@@ -1,4 +1,4 @@
-//! What is told of a tool call: to the client, and to the model.
+//! The reports of a tool call, for the client and for the model.
 
 use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::reported_call::ReportedCall;
 use crate::tools::tool::ToolOutput;
 
-/// Why arguments cannot be read that are no JSON object, for the model.
+/// Returns a text for the model on arguments that are not a JSON object.
 pub(super) fn unreadable(written: &str) -> String {
     match serde_json::from_str::<Value>(written) {
         Ok(_) => "The arguments must be a JSON object.".to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn unreadable(written: &str) -> String {
     }
 }
 
-/// What a call is when it is whole, for those who see it already. Its status stays.
+/// Creates an update with the final fields of a call that is shown already. The status does not change.
 pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
     let mut update = ToolCallUpdate::new(&report.tool_call_id)
         .title(&report.title)
@@ -28,7 +28,7 @@ pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
     update
 }
 
-/// Reports what came of a call.
+/// Reports the result of a call.
 pub(super) async fn finish(handle: &ReportedCall, output: &ToolOutput) -> acp::Result<()> {
     let status = match output.status {
         ToolStatus::Done => ToolCallStatus::Completed,
@@ -43,7 +43,7 @@ pub(super) async fn finish(handle: &ReportedCall, output: &ToolOutput) -> acp::R
     handle.update(update).await
 }
 
-/// What came of a call that failed.
+/// Returns the output of a failed call.
 pub(super) fn failed_output(why: String) -> ToolOutput {
     ToolOutput {
         status: ToolStatus::Failed,
@@ -55,7 +55,7 @@ pub(super) fn failed_output(why: String) -> ToolOutput {
     }
 }
 
-/// The result of a call that was never carried out.
+/// Returns the result of a call that did not run.
 pub(super) fn skipped_result(call: &ToolRequest) -> ToolResult {
     ToolResult {
         id: call.id.clone(),

@@ -1,4 +1,5 @@
-//! A round of a turn: the model is asked once, what it says is shown as it comes, and what it calls is carried out.
+//! A round of a turn: one request to the model, whose response is shown as it streams and whose tool calls are then
+//! run.
 
 use acp::v1::StopReason;
 
@@ -12,23 +13,23 @@ use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 use crate::model::step::{Step, TokenUsage, next_step};
 
-/// What a model said in one round.
+/// A model's response in one round.
 #[derive(Default)]
 struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
-    /// Those of them that are shown already.
+    /// The calls that are already shown.
     drafts: DraftCalls,
     sealed: Option<OpaqueParts>,
     usage: Option<TokenUsage>,
     stop: Option<StopReason>,
-    /// The conversation does not fit into the model's window.
+    /// Whether the conversation does not fit into the model's context window.
     has_overflowed: bool,
 }
 
 impl ActiveTurn<'_> {
-    /// Asks the model once and carries out what it calls. Gives the stop reason if it stops.
+    /// Runs one round and its tool calls. Returns the stop reason if the model stops.
     pub(crate) async fn round(
         &self,
         conversation: &mut Conversation,
@@ -65,14 +66,13 @@ impl ActiveTurn<'_> {
         }
         let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
-            // After any other reason the calls may be cut off.
+            // After any other reason the calls may be incomplete.
             (Ok(()), Some(reason)) if reason != StopReason::EndTurn => Some(Ok(Some(reason))),
             (Ok(()), _) if calls.is_empty() => Some(Ok(Some(StopReason::EndTurn))),
             (Ok(()), _) => None,
         };
         for (n, call) in calls.iter().enumerate() {
-            // Whatever happens, every call has a result: a conversation in which one lacks it is one
-            // that no provider takes.
+            // Every call gets a result in any case, because no provider accepts a conversation in which one is missing.
             let result = match &ended {
                 None => self.execute(call, written.take(n)).await,
                 Some(_) => Ok(skipped_result(call)),
@@ -91,7 +91,7 @@ impl ActiveTurn<'_> {
         ended.and_then(|reason| told.map(|()| reason))
     }
 
-    /// Takes what a round has used, and reports it where the window's size is known.
+    /// Adds the usage of a round to the cost, and reports it if the size of the context window is known.
     async fn record_usage(&self, usage: TokenUsage) -> acp::Result<()> {
         self.add_cost(usage).await?;
         match self.model().context_window() {
@@ -100,8 +100,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Reports what the model says as it comes. What it has said so far is in `reply` also after an
-    /// error.
+    /// Streams the model's response to the client. `reply` holds what has arrived so far, after an error too.
     async fn receive_reply(
         &self,
         conversation: &Conversation,
@@ -144,8 +143,8 @@ impl ActiveTurn<'_> {
                         .await?;
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
-                // As a thought: that is what clients show as it comes and put aside afterwards, and none takes it for
-                // a part of the answer.
+                // Sent as a thought. Clients show a thought as it comes and hide it afterwards, and none takes it for a
+                // part of the response.
                 Some(Ok(Step::Delay(why))) => {
                     let broke_off =
                         "The response was cut off before this call was complete. Nothing was done.";

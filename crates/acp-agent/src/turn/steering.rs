@@ -1,4 +1,4 @@
-//! Messages that reach a turn while it runs.
+//! Steering messages of a turn.
 
 use acp::v1::ContentBlock;
 
@@ -8,7 +8,7 @@ use crate::context::conversation::Conversation;
 use crate::model::message::ModelMessage;
 use crate::session::steering::Steering;
 
-/// What has been opened is closed also when the turn is dropped.
+/// Closes the steering queue when dropped, so also when the turn is dropped.
 pub(super) struct SteeringGuard<'a>(&'a Steering);
 
 impl Drop for SteeringGuard<'_> {
@@ -18,13 +18,13 @@ impl Drop for SteeringGuard<'_> {
 }
 
 impl ActiveTurn<'_> {
-    /// The turn takes messages until what this gives is dropped.
+    /// Makes the turn accept messages until the returned guard is dropped.
     pub(super) fn open_steering(&self) -> SteeringGuard<'_> {
         self.state.steering.open();
         SteeringGuard(&self.state.steering)
     }
 
-    /// Tells the model what has come meanwhile.
+    /// Adds the queued messages to the conversation.
     pub(super) async fn add_steering_messages(
         &self,
         conversation: &mut Conversation,
@@ -33,7 +33,7 @@ impl ActiveTurn<'_> {
         self.add_messages(conversation, messages).await
     }
 
-    /// Tells the model what has come meanwhile. `false` if nothing has: the turn takes no more messages then.
+    /// Adds the queued messages to the conversation. If there are none, closes the queue and returns `false`.
     pub(super) async fn add_or_close_steering(
         &self,
         conversation: &mut Conversation,
@@ -44,7 +44,7 @@ impl ActiveTurn<'_> {
         Ok(heard)
     }
 
-    /// The turn takes no more messages. What has come is part of the conversation: the person has been told so.
+    /// Closes the queue. Adds the queued messages to the conversation, because the client was told they were accepted.
     pub(super) async fn close_steering(&self, conversation: &mut Conversation) -> acp::Result<()> {
         let messages = self.state.steering.close();
         self.add_messages(conversation, messages).await

@@ -1,9 +1,9 @@
-//! Which addresses are anyone's to reach, and which lead inside of this machine or its network.
+//! The distinction between public IP addresses and those of this machine or its network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the address is one of the public internet's: not this machine, not a private or local network, not
-/// what is set aside for anything else. As the registries of special addresses of IANA have it.
+/// Returns `true` if the address is on the public internet, and not on this machine, in a private or local network, or
+/// reserved. Follows IANA's registries of special-purpose addresses.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -12,28 +12,28 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 }
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    // The network and how many of its bits count.
+    // The networks, each with the number of bits in its prefix.
     const SPECIAL: [([u8; 4], u32); 16] = [
         ([0, 0, 0, 0], 8),
         ([10, 0, 0, 0], 8),
-        // Between a provider and its customers; also what many private networks of a cloud use.
+        // Shared by a provider and its customers. Many private cloud networks use it too.
         ([100, 64, 0, 0], 10),
         ([127, 0, 0, 0], 8),
-        // Link-local, with the metadata of cloud machines at 169.254.169.254.
+        // Link-local. Cloud machines have their metadata at 169.254.169.254.
         ([169, 254, 0, 0], 16),
         ([172, 16, 0, 0], 12),
         ([192, 0, 0, 0], 24),
         ([192, 0, 2, 0], 24),
-        // Once the way from version 6 to version 4.
+        // Formerly 6to4 relays.
         ([192, 88, 99, 0], 24),
         ([192, 168, 0, 0], 16),
         ([198, 18, 0, 0], 15),
         ([198, 51, 100, 0], 24),
         ([203, 0, 113, 0], 24),
-        // To many, reserved, and to all.
+        // Multicast, reserved, and broadcast.
         ([224, 0, 0, 0], 4),
         ([240, 0, 0, 0], 4),
-        // The metadata of Azure's machines, though it looks public.
+        // The metadata of machines in Azure, although it looks public.
         ([168, 63, 129, 16], 32),
     ];
     let bits = address.to_bits();
@@ -45,7 +45,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    // Written another way, it is one of version 4.
+    // An IPv4-mapped address.
     if let Some(inner) = address.to_ipv4_mapped() {
         return is_public_v4(inner);
     }
@@ -56,13 +56,13 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(one, two, three, four))
     };
     match (a, b) {
-        // A gateway translates it to version 4.
+        // A gateway translates it to IPv4.
         (0x64, 0xff9b) if [c, d, e, f] == [0; 4] => tail(g, h),
-        // Tunnels that end at an address of version 4.
+        // 6to4: the tunnel ends at an IPv4 address.
         (0x2002, _) => tail(b, c),
-        // For protocols, tunnels and identifiers; for documentation.
+        // For protocols, tunnels and identifiers, and for documentation.
         (0x2001, 0..0x200) | (0x2001, 0xdb8) | (0x3fff, 0..0x1000) => false,
-        // All that is given out to networks of the internet begins like this.
+        // All public addresses assigned so far are in this range.
         (0x2000..=0x3fff, _) => true,
         _ => false,
     }

@@ -1,14 +1,14 @@
-//! What was fetched.
+//! A fetched document.
 
 use reqwest::StatusCode;
 
-/// What a server sent.
+/// A document that a server sent.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) status: StatusCode,
-    /// Without parameters, in lower case; empty if the server did not say.
+    /// The media type in lower case, without parameters. Empty if the server gave none.
     pub(crate) media_type: String,
-    /// The charset that the server says it has.
+    /// The charset that the server gave.
     pub(crate) charset: Option<String>,
     pub(crate) body: Vec<u8>,
 }

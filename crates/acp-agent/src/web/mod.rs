@@ -1,4 +1,4 @@
-//! Fetching from the web: one document of one address, which the caller has seen before anything is sent.
+//! Fetching one document from a URL. The caller can check the address before anything is sent.
 
 mod address;
 pub(crate) mod document;
@@ -14,57 +14,56 @@ use reqwest::{Client, Response, Url, redirect};
 use crate::causes::chain;
 use crate::web::document::Document;
 
-/// The largest document that is taken, in bytes.
+/// The maximum size of a document, in bytes.
 const MOST: usize = 4 * 1024 * 1024;
 
-/// How long it may take until a connection stands.
+/// The time limit for connecting.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// Where a document is, and at which addresses.
+/// A URL to fetch, with the addresses of its host.
 #[derive(Debug, Clone)]
 pub(crate) struct FetchTarget {
     pub(crate) url: Url,
     host: String,
-    /// None, where a proxy is asked for a name.
+    /// The IP addresses of the host. Empty if a proxy resolves the name.
     addresses: Vec<IpAddr>,
     proxy: Option<Proxy>,
 }
 
-/// Which proxies there are, and for what.
+/// The configured proxies.
 pub(crate) struct Proxies(Matcher);
 
 /// A proxy.
 #[derive(Debug, Clone)]
 struct Proxy {
-    /// Without the user's name and password.
+    /// The URL, without user name and password.
     address: String,
-    /// What it wants to see of these.
+    /// The `Proxy-Authorization` header, if the proxy needs one.
     authorization: Option<HeaderValue>,
 }
 
-/// Why a place may be inside of a network that not everyone reaches.
+/// Why a target may be in a private network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PrivateAddress {
-    /// How it is reached, behind its name.
+    /// How the target is reached, to show after its name.
     pub(crate) access: String,
-    /// The whole sentence, for people.
+    /// The whole sentence, for the user.
     pub(crate) why: String,
 }
 
-/// What a server answers.
+/// The response of a server.
 #[derive(Debug)]
 pub(crate) enum FetchResponse {
-    /// It is elsewhere.
+    /// The document is at another URL.
     Redirect(Url),
     Document(Document),
 }
 
 impl FetchTarget {
-    /// Takes a URL apart and finds out its addresses, or the proxy that finds them out. Sends nothing, but to those
-    /// who are asked for addresses.
+    /// Resolves the host of a URL, or finds the proxy that does. Sends nothing except DNS queries.
     ///
     /// # Errors
-    /// It is none that can be fetched, or its host has no address; the text says which.
+    /// The URL cannot be fetched, or its host has no address. The text says which.
     pub(crate) async fn of(url: Url, proxies: &Proxies) -> Result<Self, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
@@ -82,11 +81,11 @@ impl FetchTarget {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let address = bare.parse::<IpAddr>();
         let here = host == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback);
-        // What is on this machine no other can look up.
+        // A proxy cannot reach this machine by such a name or address.
         let proxy = if here { None } else { proxies.proxy_for(&url)? };
         let addresses = match (address, &proxy) {
             (Ok(address), _) => vec![address],
-            // Where there is one, often nobody else knows names of the internet.
+            // Where a proxy is configured, often only the proxy can resolve names on the internet.
             (Err(_), Some(_)) => Vec::new(),
             (Err(_), None) => {
                 let found = tokio::net::lookup_host((bare, port)).await;
@@ -112,12 +111,12 @@ impl FetchTarget {
         &self.host
     }
 
-    /// Scheme, host and port.
+    /// Returns scheme, host and port.
     pub(crate) fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
 
-    /// Why it may be inside of a network that not everyone reaches, if it may.
+    /// Returns why the target may be in a private network, if it may.
     pub(crate) fn private_address(&self) -> Option<PrivateAddress> {
         let host = &self.host;
         if let (Some(proxy), true) = (&self.proxy, self.addresses.is_empty()) {
@@ -142,19 +141,19 @@ impl FetchTarget {
         })
     }
 
-    /// Asks for the document, at these addresses and no others, or the proxy for it.
+    /// Fetches the document from the resolved addresses and no others, or through the proxy.
     ///
     /// # Errors
-    /// What went wrong, for people.
+    /// The text says what failed, for the user.
     pub(crate) async fn get(&self) -> Result<FetchResponse, String> {
-        // Not the network's name service once more, which may say something else the second time; no proxy but the
-        // one that was shown; and no redirect that nobody has seen.
+        // The name is not resolved again, because the result may differ the second time. Only the proxy that was shown
+        // is used, and no redirect is followed without the caller.
         let pinned: Vec<_> = self
             .addresses
             .iter()
             .map(|ip| SocketAddr::new(*ip, 0))
             .collect();
-        // It is one for the whole process, and whoever comes first sets it.
+        // The provider is set once per process. It fails if it is set already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut client = Client::builder()
             .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
@@ -172,7 +171,7 @@ impl FetchTarget {
             "text/html, text/plain, application/json, text/*, */*;q=0.5",
         );
         let response = request.send().await.map_err(|e| chain(&e))?;
-        // What was asked for above holds, or else nothing of the answer is used.
+        // Check that the addresses above were used. Otherwise nothing of the response is used.
         let peer = response.remote_addr().map(|address| address.ip());
         if self.proxy.is_none() && !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
             return Err(
@@ -199,16 +198,16 @@ impl FetchTarget {
 }
 
 impl Proxies {
-    /// Those that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, or the same in small
-    /// letters.
+    /// Returns the proxies that the environment sets: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper
+    /// or lower case.
     pub(crate) fn of_environment() -> Self {
         Self(Matcher::from_env())
     }
 
-    /// The one for a URL.
+    /// Returns the proxy for a URL.
     ///
     /// # Errors
-    /// There is one, and it cannot be used.
+    /// The proxy is not supported.
     fn proxy_for(&self, url: &Url) -> Result<Option<Proxy>, String> {
         let uri = url.as_str().parse();
         let Some(found) = uri.ok().and_then(|uri| self.0.intercept(&uri)) else {
@@ -277,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// What is connected to is what was looked at, whatever the name would lead to now.
+    /// The connection uses the addresses resolved before, whatever the name resolves to now.
     #[tokio::test]
     async fn a_name_is_not_resolved_a_second_time() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -303,7 +302,7 @@ mod tests {
         assert_eq!(document.body, b"ok");
     }
 
-    /// What a proxy is asked for each of these, until it is asked no more.
+    /// Fetches each URL through a proxy. Returns the private addresses found and the requests that the proxy got.
     async fn proxied(
         urls: &[&str],
         no: &str,
@@ -395,7 +394,7 @@ mod tests {
         }
         assert!(heard[0].starts_with("GET http://1.1.1.1/ "), "{heard:?}");
         assert!(heard[1].starts_with("GET http://10.1.2.3/ "), "{heard:?}");
-        // Neither what is here, nor what was named as needing none.
+        // No proxy is used for the local machine and for hosts excluded from proxying.
         assert_eq!(heard[2..], ["nobody", "nobody"]);
     }
 

@@ -1,4 +1,4 @@
-//! What was fetched, as text that a model can read.
+//! Conversion of a fetched document to text that a model can read.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,21 +8,21 @@ use htmd::{HtmlToMarkdown, Node};
 
 use crate::web::document::Document;
 
-/// How many elements may be open at once for a page to be read at all. The parser's time grows with the square.
+/// The maximum number of open elements in a page. The parser's time grows with the square of it.
 const MOST_OPEN: usize = 2000;
 
-/// How deep a page may be nested: on the way to Markdown a function calls itself for each level.
+/// The maximum nesting depth of a page, because the conversion to Markdown is recursive.
 const DEEPEST: usize = 400;
 
-/// What a page has beside what it says.
+/// Elements that are not part of a page's content.
 const LEFT_OUT: [&str; 9] = [
     "head", "script", "style", "noscript", "template", "svg", "iframe", "nav", "footer",
 ];
 
-/// The text of a document; of HTML, as Markdown. May take a while.
+/// Returns the text of a document. HTML is converted to Markdown. May take a while.
 ///
 /// # Errors
-/// It is no text; the error says what it is.
+/// The document is not text. The error says what it is.
 pub(crate) fn readable(document: &Document) -> Result<String, String> {
     let media_type = document.media_type.as_str();
     let binary = || {
@@ -82,7 +82,7 @@ fn is_text(media_type: &str) -> bool {
     }
 }
 
-/// As the document's mark, the server or the page itself says; as UTF-8, if none does.
+/// Decodes the body with the encoding that its byte order mark, the server or the page gives, or else as UTF-8.
 fn decode_text(document: &Document) -> String {
     let body = document.body.as_slice();
     let named = || Encoding::for_label(document.charset.as_deref()?.as_bytes());
@@ -96,7 +96,7 @@ fn decode_text(document: &Document) -> String {
     };
     let html = document.media_type.contains("html");
     let encoding = named().or_else(|| said().filter(|_| html));
-    // A mark at the beginning of the text says more than all others.
+    // A byte order mark at the start of the text takes precedence.
     let (text, ..) = encoding.unwrap_or(encoding_rs::UTF_8).decode(body);
     text.into_owned()
 }
@@ -116,10 +116,10 @@ fn to_markdown(html: &str) -> Result<String, String> {
     Ok(converter.tree_to_markdown(&tree))
 }
 
-/// About how many elements are open at once at most, found without a parser. Rather too many than too few: an
-/// end tag closes only an element of its own name.
+/// Estimates the maximum number of elements open at the same time, without a parser. It is rather too high than too
+/// low: an end tag only closes an element with the same name.
 fn max_open_elements(html: &str) -> usize {
-    // They end where the next begins, or have no content.
+    // The end tags of these elements are optional, or they have no content.
     const ENDED: [&str; 33] = [
         "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
         "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp",
@@ -204,10 +204,10 @@ mod tests {
             let why = readable(&document).unwrap_err();
             assert!(why.contains("too deeply"), "{why}");
         }
-        // What stands beside each other is not nested.
+        // Adjacent elements are not nested.
         let many = "<ul>".to_owned() + &"<li><p>a <b>b</b> <br>".repeat(20_000);
         assert!(readable(&document("text/html", None, many)).is_ok());
-        // As deep as it may be, on a stack as small as it gets.
+        // The deepest page allowed, on the smallest stack used.
         let deep = "<ul><li>".repeat(DEEPEST / 2 - 10) + "bottom";
         assert!(
             readable(&document("text/html", None, deep))

@@ -13,12 +13,13 @@ use super::tree::DirectoryTree;
 pub(crate) struct WorkspaceAccess {
     pub(crate) files: Files,
     pub(crate) tree: Arc<DirectoryTree>,
-    /// In which commands run.
+    /// The sandbox for commands, if there is one.
     pub(crate) sandbox: Option<Sandbox>,
 }
 
 impl WorkspaceAccess {
-    /// The access to these roots; if there is none, why. If commands are confined, `rules` says how.
+    /// Opens the access to these roots. The error says why that is not possible. `rules` is for the sandbox, or `None`
+    /// without one.
     pub(crate) async fn open(
         roots: &[String],
         rules: Option<SandboxRules>,
@@ -28,7 +29,7 @@ impl WorkspaceAccess {
             let sandbox = rules.map(|rules| {
                 Sandbox::with(rules.for_roots(roots.iter().cloned())).map_err(io::Error::other)
             });
-            // Opened once, so that all tools have the same directories.
+            // Opened once, so that all tools use the same directories.
             let roots = Roots::open(roots)?;
             Ok(Self {
                 files: Files::with_roots(roots.clone()),

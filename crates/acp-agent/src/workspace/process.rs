@@ -1,4 +1,4 @@
-//! A command that runs: in a terminal of the client's, or as a process of the agent's own.
+//! A running command, in a client terminal or as the agent's own process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,34 +17,33 @@ use crate::client_quirks;
 use crate::permission::permit::Permit;
 use crate::text::{head, tail};
 
-/// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
-/// scroll back further than a model does.
+/// The output limit for a client terminal, in bytes. A user wants to scroll back further than a model does.
 const CLIENT_KEEPS: u64 = 256 * 1024;
 
-/// How much output the agent keeps of a process of its own, in bytes: of its end, and of its beginning.
+/// How many bytes of output the agent keeps of its own process: of the end, and of the start.
 const OWN_KEEPS: u64 = 64 * 1024;
 const BEGINNING: usize = 8 * 1024;
 
-/// How much output waits to be shown at most, in bytes. A command that prints faster than the client reads
-/// is not slowed down: what it printed first is not shown.
+/// The maximum number of bytes of output waiting to be shown. A command that prints faster than the client reads is not
+/// slowed down. Instead, the oldest output is dropped.
 const NEWS_KEPT: usize = 256 * 1024;
 
-/// A command that was started. Dropping it ends the command.
+/// A command that was started. Dropping it kills the command.
 pub(crate) enum CommandProcess {
     Client(ClientTerminal),
     Local(LocalProcess),
 }
 
-/// A process of the agent's.
+/// A process of the agent.
 pub(crate) struct LocalProcess {
-    /// For this process alone, so that dropping it ends the process and nothing else.
+    /// Used for this process only, so that dropping it kills this process and no other.
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
     events: Arc<ProcessNews>,
 }
 
-/// What happens in a process of the agent's, for whoever shows it.
+/// The events of the agent's own process, for the code that shows them.
 #[derive(Default)]
 pub(crate) struct ProcessNews {
     state: Mutex<PrintedOutput>,
@@ -54,12 +53,12 @@ pub(crate) struct ProcessNews {
 #[derive(Default)]
 struct PrintedOutput {
     command: String,
-    /// What was printed and has not been taken: the end of it, if it was much.
+    /// The output that has not been taken yet, or its end if it is too long.
     text: String,
-    /// How many bytes in front of that are lost.
+    /// The number of bytes dropped before that.
     lost_bytes: usize,
     exit: Option<TerminalExitStatus>,
-    /// What was printed first, taken or not.
+    /// The start of the output, taken or not.
     head: String,
 }
 
@@ -89,12 +88,12 @@ impl ProcessNews {
         }
     }
 
-    /// The command, as a person would write it.
+    /// Returns the command line as a user would type it.
     pub(crate) fn command(&self) -> String {
         self.lock_state().command.clone()
     }
 
-    /// Takes what was printed since this was last called.
+    /// Takes the output since the last call.
     pub(crate) fn take(&self) -> String {
         let mut so_far = self.lock_state();
         let text = std::mem::take(&mut so_far.text);
@@ -106,22 +105,22 @@ impl ProcessNews {
         }
     }
 
-    /// How the command ended, if it has.
+    /// Returns the exit status, if the command has exited.
     pub(crate) fn exit(&self) -> Option<TerminalExitStatus> {
         self.lock_state().exit.clone()
     }
 }
 
-/// What a command has printed: the end of it, if it was much.
+/// The output of a command, or its end if it is too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandOutput {
     pub(crate) text: String,
-    /// What was printed first, where more was printed than is kept and the beginning is known.
+    /// The start of the output. Empty if nothing was truncated or the start is not known.
     pub(crate) head: String,
     pub(crate) is_truncated: bool,
 }
 
-/// The shell, and what makes it run a line.
+/// The shell, and its option to run a command line.
 const SHELL: (&str, &str) = if cfg!(windows) {
     ("cmd", "/C")
 } else {
@@ -129,7 +128,7 @@ const SHELL: (&str, &str) = if cfg!(windows) {
 };
 
 impl CommandProcess {
-    /// Starts the command line that may be run, in the session's working directory.
+    /// Starts the command line of the permit in the session's working directory.
     pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, ToolFailure> {
         workspace.check_cancelled()?;
         let Some(line) = permit.command() else {
@@ -137,7 +136,7 @@ impl CommandProcess {
                 "Permission denied: this call may not run commands.",
             ));
         };
-        // What the client's terminals may do, it alone knows.
+        // Only the client knows what its terminals can access, so a command that must be sandboxed runs here.
         if client_quirks::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed()
         {
             start_at_client(workspace, line).await.map(Self::Client)
@@ -146,7 +145,7 @@ impl CommandProcess {
         }
     }
 
-    /// It as content of a tool call, if it is a terminal of the client's.
+    /// Returns the content for the tool call, if this is a client terminal.
     pub(crate) fn content(&self) -> Option<ToolCallContent> {
         match self {
             Self::Client(terminal) => Some(terminal.as_content()),
@@ -154,8 +153,7 @@ impl CommandProcess {
         }
     }
 
-    /// What happens in it, if it is the agent's own. A client shows by itself what happens in its
-    /// terminals.
+    /// Returns the events, if this is the agent's own process. A client shows the events of its terminals itself.
     pub(crate) fn news(&self) -> Option<&Arc<ProcessNews>> {
         match self {
             Self::Client(_) => None,
@@ -163,7 +161,7 @@ impl CommandProcess {
         }
     }
 
-    /// Waits for its end.
+    /// Waits until the command exits.
     pub(crate) async fn wait(&self) -> acp::Result<TerminalExitStatus> {
         match self {
             Self::Client(terminal) => terminal.wait_for_exit().await,
@@ -177,7 +175,7 @@ impl CommandProcess {
         }
     }
 
-    /// Waits until it has printed more.
+    /// Waits until the command has printed more.
     pub(crate) async fn wait_for_output(&self) {
         match self {
             Self::Client(_) => std::future::pending().await,
@@ -185,7 +183,7 @@ impl CommandProcess {
         }
     }
 
-    /// What it has printed.
+    /// Returns the output so far.
     pub(crate) async fn output(&self) -> acp::Result<CommandOutput> {
         let output = match self {
             Self::Client(terminal) => terminal.output().await?,
@@ -205,7 +203,7 @@ impl CommandProcess {
         })
     }
 
-    /// Ends it, with all that it started, and waits until that is done. What it has printed stays.
+    /// Kills the command and everything it started, and waits for that. The output remains available.
     pub(crate) async fn kill(&self) {
         let killed = async {
             match self {
@@ -217,7 +215,7 @@ impl CommandProcess {
                 }
             }
         };
-        // It is released in any case.
+        // The terminal is released in any case.
         match tokio::time::timeout(GRACE, killed).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot kill a command"),
@@ -225,7 +223,7 @@ impl CommandProcess {
         }
     }
 
-    /// Ends it, with all that it started, and waits until that is done.
+    /// Kills the command and everything it started, waits for that, and releases the terminal.
     pub(crate) async fn release(self) {
         let released = async {
             match self {
@@ -240,7 +238,7 @@ impl CommandProcess {
                 }
             }
         };
-        // A client that does not answer keeps nobody waiting for ever.
+        // A client that does not respond must not block the turn forever.
         match tokio::time::timeout(GRACE, released).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "cannot release a terminal"),
@@ -255,7 +253,7 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerm
         .cwd(workspace.turn.cwd())
         .output_byte_limit(CLIENT_KEEPS);
     let turn = workspace.turn.clone();
-    // On its own, since a terminal whose id comes too late must be released all the same.
+    // Runs in a task, because a terminal whose id arrives after a cancel must still be released.
     let mut creating = tokio::spawn(async move { turn.create_terminal(command).await });
     let created = tokio::select! {
         biased;
@@ -271,7 +269,7 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerm
 }
 
 async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, ToolFailure> {
-    // Says why if the session's directory is not here.
+    // Fails with the reason if this process cannot access the session's directory.
     let own = workspace.access()?;
     let news = Arc::<ProcessNews>::default();
     let told = Arc::clone(&news);

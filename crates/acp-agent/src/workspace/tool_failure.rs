@@ -1,15 +1,15 @@
-//! Why a tool cannot go on.
+//! The failure of a tool.
 
 use acp::jsonrpc;
 
-/// Why a tool cannot go on.
+/// The failure of a tool.
 #[derive(Debug)]
 pub(crate) enum ToolFailure {
-    /// The tool call fails, and the text says why. The turn goes on.
+    /// The tool call fails for this reason. The turn continues.
     Failed(String),
-    /// There is no such file.
+    /// The file does not exist.
     NotFound(String),
-    /// The turn ends: it was cancelled, the connection is gone, or what happens cannot be kept.
+    /// The turn ends: it was cancelled, the connection is closed, or an update cannot be stored.
     Stop(acp::Error),
 }
 
@@ -31,7 +31,7 @@ impl From<acp::Error> for ToolFailure {
     }
 }
 
-/// Whether an error says that there is no such file. Clients have no code for it in common.
+/// Returns `true` if the error means that the file does not exist. Clients use different codes for this.
 fn is_missing(error: &jsonrpc::Error) -> bool {
     if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND {
         return true;

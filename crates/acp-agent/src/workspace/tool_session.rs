@@ -1,4 +1,4 @@
-//! What a session knows and remembers, as far as its tools ask for it.
+//! The interface of a session for its tools.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;
@@ -9,20 +9,20 @@ use crate::permission::subject::AlwaysSubject;
 
 /// The session that a tool works in.
 pub(crate) trait ToolSession: Send + Sync {
-    /// The agent's own access to its files; if there is none, why.
+    /// Returns the agent's own access to the session's files, or why there is none.
     fn access(&self) -> Result<&WorkspaceAccess, &str>;
 
-    /// Whether commands must run in a sandbox.
+    /// Returns `true` if commands must run in a sandbox.
     fn is_sandboxed(&self) -> bool;
 
     fn mode(&self) -> Mode;
 
     fn set_mode(&self, mode: Mode) -> BoxFuture<'_, acp::Result<()>>;
 
-    /// Its config options, as its client is told of them.
+    /// Returns the config options, as the client gets them.
     fn options(&self) -> Vec<SessionConfigOption>;
 
-    /// What was answered with "always" before, in the session's directories.
+    /// Returns the remembered answer for `subject` in the session's directories.
     fn always_answer(&self, subject: &AlwaysSubject) -> Option<bool>;
 
     fn remember<'a>(
@@ -31,6 +31,6 @@ pub(crate) trait ToolSession: Send + Sync {
         allowed: bool,
     ) -> BoxFuture<'a, acp::Result<()>>;
 
-    /// An id for a tool call that no other of the session has.
+    /// Returns a tool call id that is unique in the session.
     fn next_call_id(&self) -> String;
 }

@@ -1,5 +1,5 @@
-//! Directories and what is in them. The way there goes through the session's [`Roots`], and from a
-//! directory on through its handle.
+//! Listing and walking directories. A directory is opened through the session's [`Roots`], and everything in it through
+//! the directory's handle.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ use cap_std::fs::{Dir, File};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::Override;
 
-/// The largest file of ignore rules that is read, in bytes.
+/// The maximum size of a file with ignore rules, in bytes. A larger one is ignored.
 const MAX_RULES: u64 = 1024 * 1024;
 
-/// Whether anyone still wants the result. Dropping it says no to its clones for threads.
+/// Tells threads whether their result is still wanted. Dropping it cancels its clones for threads.
 #[derive(Debug, Default)]
 pub(crate) struct CancelFlag {
     is_cancelled: Arc<AtomicBool>,
@@ -35,7 +35,7 @@ impl CancelFlag {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// A reader that fails as soon as nobody wants it any more.
+    /// Wraps a reader, which then fails once the flag is set.
     pub(crate) fn reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
         struct CancellableReader<'a, R>(&'a CancelFlag, R);
         impl<R: Read> Read for CancellableReader<'_, R> {
@@ -59,15 +59,15 @@ impl Drop for CancelFlag {
     }
 }
 
-/// A session's directories.
+/// The directories of a session.
 pub(crate) struct DirectoryTree(Roots);
 
-/// Something in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeEntry {
     pub(crate) name: String,
     pub(crate) kind: TreeEntryKind,
-    /// Of a file, in bytes.
+    /// The size of a file, in bytes.
     pub(crate) size: Option<u64>,
 }
 
@@ -94,7 +94,7 @@ impl DirectoryTree {
             .map_err(|refusal| self.0.explain(path, &refusal))
     }
 
-    /// What is in a directory: directories first, by name. The flag says that there is more.
+    /// Lists a directory: directories first, then by name. The flag is `true` if there are more than `most` entries.
     pub(crate) fn list(
         &self,
         path: &Path,
@@ -113,7 +113,7 @@ impl DirectoryTree {
                 more = true;
                 break;
             }
-            // Gone meanwhile, or not to be looked at: the rest is still worth showing.
+            // The entry was deleted meanwhile or cannot be read. The others are still worth showing.
             let Ok(entry) = entry else { continue };
             let kind = entry.file_type().map_or(TreeEntryKind::Other, kind);
             let size = match kind {
@@ -139,9 +139,9 @@ impl DirectoryTree {
         opened.map_err(|refusal| self.0.explain(path, &refusal))
     }
 
-    /// Visits the files under a directory, in the order of their names, until `visit` says to stop; or the
-    /// file, if the path is that of one. What `.gitignore` and `.ignore` name is left out, and hidden files
-    /// unless they are wanted, and symlinks are not followed.
+    /// Visits the files under a directory, ordered by name, until `visit` returns [`WalkStep::Skip`]. If the path is a
+    /// file, visits only that. Files that `.gitignore` or `.ignore` match are left out. Hidden files are left out
+    /// unless `hidden` is set. Symlinks are not followed.
     pub(crate) fn walk(
         &self,
         path: &Path,
@@ -203,7 +203,7 @@ impl DirectoryTree {
                     TreeEntryKind::Symlink | TreeEntryKind::Other => {}
                 }
             }
-            // Depth first, and opened when it is their turn: few are open at the same time.
+            // Depth first, and each directory is opened in its turn, so that few are open at the same time.
             for directory in below.into_iter().rev() {
                 ahead.push_front(directory);
             }
@@ -211,7 +211,7 @@ impl DirectoryTree {
         Ok(())
     }
 
-    /// The rules of the directories between the root and this one.
+    /// Loads the ignore rules of the directories from the root down to this one's parent.
     fn load_parent_rules(&self, path: &Path) -> Result<Option<Arc<IgnoreRules>>, String> {
         let place = self.0.lexical_path(path);
         let place = place.map_err(|refusal| self.0.explain(path, &refusal))?;
@@ -229,14 +229,14 @@ impl DirectoryTree {
     }
 }
 
-/// Whether to go on.
+/// Whether a walk continues after a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkStep {
     Descend,
     Skip,
 }
 
-/// The ignore rules of a directory, and those of the directories above it.
+/// The ignore rules of a directory, and those of its parents.
 struct IgnoreRules {
     gitignore: Gitignore,
     parent: Option<Arc<IgnoreRules>>,
@@ -246,9 +246,9 @@ impl IgnoreRules {
     fn load(dir: &Dir, path: &Path, above: Option<Arc<Self>>) -> Option<Arc<Self>> {
         let mut builder = GitignoreBuilder::new(path);
         let mut any = false;
-        // The later rule counts, and `.ignore` counts more.
+        // Later rules take precedence, so those in `.ignore` do.
         for name in [".gitignore", ".ignore"] {
-            // Not through a symlink, as git has it.
+            // Like git, do not read the rules through a symlink.
             let link = dir.symlink_metadata(name);
             if !link.is_ok_and(|metadata| metadata.is_file()) {
                 continue;
@@ -262,7 +262,7 @@ impl IgnoreRules {
                 continue;
             }
             for line in text.lines() {
-                // A rule that cannot be understood is one that ignores nothing.
+                // An invalid rule ignores nothing.
                 any |= builder.add_line(Some(path.join(name)), line).is_ok();
             }
         }

@@ -1,4 +1,4 @@
-//! `acp check`: whether an agent or a client keeps to the specification.
+//! `acp check`: tests whether an agent or a client conforms to the specification.
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
@@ -20,7 +20,7 @@ use crate::args::check::{
 use crate::exit::CommandExit;
 use crate::signals::Signals;
 
-/// How wide text is where the width of the terminal is not known.
+/// The line width if the width of the terminal is unknown.
 const WIDTH: usize = 120;
 
 pub(crate) async fn check(args: CheckArgs) -> CommandExit {
@@ -112,7 +112,7 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
     .await
 }
 
-/// The command that is to be checked, with what it is given of the environment.
+/// Returns the command to check, with its environment.
 fn checked_command(
     side: Side,
     words: &[String],
@@ -173,7 +173,7 @@ async fn run_checks(
     Ok(report_exit(&report, common.strict))
 }
 
-/// How the command ends.
+/// Returns the exit for a report.
 fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
     let broken = report
         .outcomes
@@ -225,7 +225,7 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
     }
 }
 
-/// The checks that `--only` names.
+/// Returns the checks that `--only` names.
 fn filter_checks(common: &CheckCommonArgs, checks: Vec<Check>) -> Result<Vec<Check>, CommandExit> {
     if common.only.is_empty() {
         return Ok(checks);
@@ -264,7 +264,7 @@ fn list_checks(
     Ok(CommandExit::SUCCESS)
 }
 
-/// How far it has come, for a person who waits.
+/// The progress line.
 struct CheckProgress {
     shown: bool,
     done_count: std::cell::Cell<usize>,
@@ -301,7 +301,7 @@ impl CheckProgress {
 }
 
 impl CheckCommonArgs {
-    /// The versions whose checks are asked for.
+    /// Returns the versions whose checks are requested.
     fn versions(&self) -> Vec<SchemaVersion> {
         match self.protocol {
             CheckedVersions::All => vec![SchemaVersion::V1, SchemaVersion::V2],

@@ -1,4 +1,4 @@
-//! What `acp run` does when the agent asks.
+//! The client side of `acp run`: how it handles the agent's requests.
 
 use std::io;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::terminal_user::{self, TerminalUser};
 
 pub(super) struct RunClient {
     host: Arc<Host<TerminalPrompter>>,
-    /// Where there is someone to ask.
+    /// Present if there is a user to ask.
     elicitation: Option<TerminalElicitation>,
 }
 
@@ -87,7 +87,7 @@ impl Client for RunClient {
     }
 
     fn terminal_login(&self) -> bool {
-        // Not here, but what `acp login` can do is what a person needs to be told of.
+        // `acp run` cannot do it, but it can tell the user to run `acp login`.
         true
     }
 

@@ -31,7 +31,7 @@ pub(crate) async fn run(args: RunArgs) -> CommandExit {
     }
 }
 
-/// Starts the agent, drives it through its turn, and ends it.
+/// Starts the agent, runs the turn, and shuts the agent down.
 async fn run_agent(run: &RunSetup) -> CommandExit {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
@@ -59,7 +59,7 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
     let exit = run.with_hint(turn.drive(client, &mut signals).await);
     turn.renderer.finish();
     terminals.close().await;
-    // Told twice: nothing is waited for but that no process is left.
+    // After a cancellation, do not wait for the agent to exit by itself.
     let grace = if exit == CommandExit::CANCELLED {
         Duration::ZERO
     } else {

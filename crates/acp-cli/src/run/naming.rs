@@ -1,4 +1,4 @@
-//! `--session`: the name of the session that `acp run` goes on with or begins.
+//! `--session`: the name of the session that `acp run` continues or starts.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::start::is_not_found;
 
-/// The name, and which session has it.
+/// A session name, and the session that has it.
 pub(super) struct SessionNaming {
     names: SessionNames,
     name: SessionName,
-    /// What has the name.
+    /// The id of the session that has the name.
     session_id: Option<String>,
-    /// `--new`: another is to have it.
+    /// Whether to give the name to a new session (`--new`).
     anew: bool,
 }
 
 impl SessionNaming {
-    /// What the command line says of it, if anything.
+    /// Returns the name given on the command line, if any.
     pub(super) fn from_args(
         args: &RunArgs,
         agent: &AgentChoice,
@@ -44,20 +44,20 @@ impl SessionNaming {
         self.name.as_str()
     }
 
-    /// Whether this session has the name.
+    /// Returns `true` if the session with this id has the name.
     pub(super) fn belongs_to(&self, id: &str) -> bool {
         let named = self.names.find(self.name.as_str());
         named.is_ok_and(|named| named.is_some_and(|named| named.id == id))
     }
 
-    /// The session to go on with; `None` if one is to be begun.
+    /// Returns the id of the session to continue, or `None` to start a new one.
     pub(super) fn existing_session(&self) -> Option<String> {
         self.session_id.clone().filter(|_| !self.anew)
     }
 
-    /// The agent has to keep its sessions.
+    /// Checks that the agent stores its sessions.
     ///
-    /// `why_not` says why this one does not, if that is known.
+    /// `why_not` returns the reason why it does not, if that is known.
     pub(super) fn check(
         &self,
         agent: &AgentChoice,
@@ -81,7 +81,7 @@ impl SessionNaming {
         )))
     }
 
-    /// Why the session that has the name could not be gone on with.
+    /// Returns the exit for a named session that could not be opened.
     pub(super) fn failed(&self, agent: &AgentChoice, id: &str, error: &acp::Error) -> CommandExit {
         let agent = agent.title();
         let name = &self.name;
@@ -96,7 +96,7 @@ impl SessionNaming {
         ))
     }
 
-    /// Gives the name to the session that was begun.
+    /// Gives the name to the new session.
     pub(super) fn give(
         &self,
         session: &ClientSession,
@@ -107,7 +107,7 @@ impl SessionNaming {
             .names
             .assign(&self.name, id, self.session_id.as_deref())?;
         if has != id {
-            // Another run was quicker.
+            // Another run assigned the name first.
             notes.add(format!(
                 "the name `{}` was assigned to {has} in the meantime; this session is {id}",
                 self.name

@@ -1,8 +1,8 @@
-//! What is told to the person beside the thread.
+//! Notes shown to the user beside the thread.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is to be told to the person beside the thread.
+/// Notes that are still to be shown to the user beside the thread.
 #[derive(Clone, Default)]
 pub(super) struct RunNotes(Arc<Mutex<Vec<String>>>);
 

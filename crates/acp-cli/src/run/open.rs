@@ -1,4 +1,4 @@
-//! Opening the session: a new one, an old one, or the one of a name.
+//! Opening the session: a new one, an existing one, or a named one.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::exit::CommandExit;
 use crate::login;
 use crate::start::StartFailure;
 
-/// How long an option may take to be offered.
+/// How long to wait for the agent to offer an option.
 const OFFERED: Duration = Duration::from_secs(3);
 
-/// Sets an option. Some agents learn only when a session is open what there is to choose from, such as the models of a
-/// server; that is waited for.
+/// Sets a config option. Some agents learn only after a session is open which values they can offer, such as the models
+/// of a server, so this waits for the option.
 async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> acp::Result<()> {
     let deadline = Instant::now() + OFFERED;
     let mut seen = 0;
@@ -34,7 +34,7 @@ async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> ac
 }
 
 impl RunSetup {
-    /// Begins to talk, and opens the session.
+    /// Connects to the agent and opens the session.
     pub(super) async fn open(
         &self,
         (transport, options): (acp::Transport, acp::Options),
@@ -71,8 +71,8 @@ impl RunSetup {
         Ok(session)
     }
 
-    /// Sets the mode and the options. What is configured of the agent is for new sessions, in which nobody has
-    /// chosen yet; what is typed is for any.
+    /// Sets the mode and the options. Those configured for the agent apply only to new sessions, where the user has not
+    /// chosen yet. Those of the command line apply to every session.
     async fn configure(&self, session: &ClientSession) -> Result<(), StartFailure> {
         let begins = self.resume.is_none();
         if let Some(mode) = &self.args.session_args.mode {
@@ -101,7 +101,7 @@ impl RunSetup {
         Ok(())
     }
 
-    /// What is configured does not fit the agent.
+    /// Returns the failure for a configured value that the agent does not offer.
     fn configuration_error(&self, what: &str, error: acp::Error) -> StartFailure {
         match error {
             acp::Error::Unsupported { .. } | acp::Error::Invalid(_) => {

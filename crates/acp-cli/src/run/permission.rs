@@ -1,4 +1,4 @@
-//! Asking for permission.
+//! Permission requests in `acp run`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use acp_host::{AlwaysEffect, Prompter, question};
 use super::render;
 use crate::terminal_user::{self, TerminalUser};
 
-/// Asks the person at the terminal.
+/// Asks the user at the terminal.
 pub(super) struct TerminalPrompter {
     pub(super) user: Arc<TerminalUser>,
-    /// The session's directory.
+    /// The session's working directory.
     pub(super) cwd: PathBuf,
 }
 

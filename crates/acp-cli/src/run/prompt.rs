@@ -1,4 +1,4 @@
-//! What is said to the agent: the text and the files that go with it.
+//! The prompt: its text and the attached files.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -12,16 +12,17 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::line_input;
 
-/// Files beyond this are not put into the prompt; the agent is given their place instead.
+/// Larger files, in bytes, are linked instead of embedded in the prompt.
 const EMBEDDED: u64 = 4 * 1024 * 1024;
 
-/// The most that is read from stdin, in bytes.
+/// The maximum length of stdin, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// How long nothing may come from a pipe before the prompt goes without it. Scripts often have one that nobody writes to.
+/// How long a pipe may stay silent before the prompt is sent without it. Scripts often have a stdin that nobody writes
+/// to.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// The text, from wherever it was asked to be read, and behind it what is piped in.
+/// Returns the prompt from the arguments, the file or stdin, with piped input appended.
 pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
@@ -43,12 +44,12 @@ pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     Ok(text)
 }
 
-/// What is piped in, if anything is.
+/// Reads piped input, if there is any.
 fn read_piped() -> Result<Option<String>, CommandExit> {
     if !line_input::is_piped() {
         return Ok(None);
     }
-    // First that something comes, or the end; then all of it.
+    // The first message reports that data or the end has arrived; the second carries all of it.
     let (begun, begins) = mpsc::channel();
     let (read, reads) = mpsc::channel();
     let reading = std::thread::Builder::new().spawn(move || {
@@ -70,7 +71,7 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads stdin to its end; `begun` is called when something has come, or the end.
+/// Reads stdin to its end. Calls `begun` when the first data, or the end, has arrived.
 fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let waited = stdin.fill_buf().map(drop);
@@ -94,7 +95,7 @@ fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     })
 }
 
-/// The files that go with it. They are read before an agent is started.
+/// Reads the attached files, before the agent is started.
 pub(super) fn attachments(files: &[PathBuf]) -> Result<Vec<Attachment>, CommandExit> {
     files.iter().map(|file| read_attachment(file)).collect()
 }
@@ -109,7 +110,7 @@ fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
     Attachment::read(file, EMBEDDED).map_err(attachment_exit)
 }
 
-/// The prompt's content: only what the agent takes.
+/// Builds the prompt from content that the agent accepts.
 pub(super) fn content(
     text: &str,
     attachments: &[Attachment],

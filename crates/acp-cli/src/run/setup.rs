@@ -1,4 +1,4 @@
-//! What `acp run` is to do, known before the agent is started.
+//! The settings of `acp run`, complete before the agent is started.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::permissions;
 use crate::start::StartTarget;
 use crate::terminal_user;
 
-/// What was asked for, read and looked at.
+/// The checked arguments, the prompt, and the agent to use.
 pub(super) struct RunSetup {
     pub(super) args: RunArgs,
     pub(super) text: String,
@@ -25,14 +25,14 @@ pub(super) struct RunSetup {
     pub(super) cwd: PathBuf,
     pub(super) permissions: Permissions,
     pub(super) agent: AgentChoice,
-    /// The session to go on with.
+    /// The id of the session to continue.
     pub(super) resume: Option<String>,
     pub(super) naming: Option<SessionNaming>,
     pub(super) sandbox: Option<Confinement>,
 }
 
 impl RunSetup {
-    /// All that can be wrong about the command line is said before anything is started.
+    /// Checks the arguments, so that any mistake in them is reported before anything is started.
     pub(super) fn prepare(args: RunArgs) -> Result<Self, CommandExit> {
         let text = prompt::read(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
@@ -77,9 +77,9 @@ impl RunSetup {
         self.target().spawn_as(&command)
     }
 
-    /// Adds to what is said of an agent that broke what may help against that.
+    /// Adds a hint to the message of a failure that the implied sandbox may have caused.
     pub(super) fn with_hint(&self, mut exit: CommandExit) -> CommandExit {
-        /// What an agent says that may not write.
+        /// Messages of agents that were not allowed to write.
         const REFUSED: [&str; 6] = [
             "permission denied",
             "eacces",
@@ -100,7 +100,7 @@ impl RunSetup {
         exit
     }
 
-    /// Why the bundled agent keeps no sessions, if it is the one and cannot.
+    /// Returns why the bundled agent cannot store sessions, if it is the chosen agent and cannot.
     pub(super) fn storage_problem(&self) -> Option<String> {
         match self.agent.is_bundled() {
             true => crate::agent::storage_problem(),

@@ -1,4 +1,4 @@
-//! The turn of `acp run`: from the first message to the stop reason.
+//! The turn of `acp run`, from the first message to the stop reason.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::terminal_user::TerminalUser;
 /// How long an agent may take to end a turn that `--timeout` has cancelled.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// How long an agent must have been silent after the end of its turn.
+/// How long an agent must be silent after the response to its turn before the output ends.
 const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
 
-/// The turn of an agent that was started.
+/// The turn of an agent process.
 pub(super) struct AgentTurn<'a> {
     pub(super) run: &'a RunSetup,
     pub(super) renderer: Renderer,
@@ -38,7 +38,7 @@ pub(super) struct AgentTurn<'a> {
 }
 
 impl AgentTurn<'_> {
-    /// From the first message to the stop reason.
+    /// Connects, opens the session, and runs the turn to its stop reason.
     pub(super) async fn drive(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
         let timeout = self.run.args.timeout;
         let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
@@ -51,7 +51,7 @@ impl AgentTurn<'_> {
             Err(exit) => return exit,
         };
         if self.run.resume.is_some() {
-            // Replayed or not, what there is so far is the past.
+            // Everything so far is history, whether or not it was replayed.
             let thread = session.thread();
             thread.read(|thread| self.renderer.skip(thread));
         }
@@ -72,7 +72,7 @@ impl AgentTurn<'_> {
         exit
     }
 
-    /// Starts talking and opens the session.
+    /// Connects to the agent and opens the session.
     async fn open(
         &mut self,
         client: RunClient,
@@ -156,7 +156,7 @@ impl AgentTurn<'_> {
                     seen = revision;
                     self.show(&thread);
                     if self.renderer.is_broken() {
-                        // Whoever reads the output has had enough: as `head` does.
+                        // The reader has closed stdout, as `head` does.
                         let _ = session.cancel().await;
                         return CommandExit::UNREAD;
                     }
@@ -166,7 +166,7 @@ impl AgentTurn<'_> {
         };
         self.show(&thread);
         if result.is_ok() {
-            // Some agents answer first and say the rest afterwards.
+            // Some agents send the response before their last updates.
             while let Ok(revision) = tokio::time::timeout(AFTERTHOUGHTS, thread.changed(seen)).await
             {
                 seen = revision;
@@ -189,8 +189,7 @@ impl AgentTurn<'_> {
         }
     }
 
-    /// Cancels the turn. Whoever waits for an answer of the person's is told that there is none when the
-    /// agent has been told why.
+    /// Cancels the turn. The agent learns of it first; then its open questions to the user are cancelled.
     async fn cancel(&self, session: &ClientSession) {
         let _ = session.cancel().await;
         self.user.cancel_questions();
@@ -216,12 +215,12 @@ impl AgentTurn<'_> {
         prompt::content(&self.run.text, &self.run.attachments, agent.capabilities())
     }
 
-    /// How to go on with the session, if the agent keeps it.
+    /// Shows how to continue the session, if the agent stores it.
     fn show_resume_hint(&self, session: &ClientSession) {
         let args = &self.run.args;
         let agent = session.agent().capabilities();
         let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
-        // In version 2 every agent resumes, the bundled one also where it keeps nothing.
+        // In version 2, every agent supports resuming, even the bundled one when it stores nothing.
         let keeps = keeps && (!self.run.agent.is_bundled() || crate::agent::has_stored_sessions());
         if args.format != RunFormat::Text {
             return;

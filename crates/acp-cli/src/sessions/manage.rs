@@ -1,4 +1,4 @@
-//! `acp sessions rename`, `archive` and `unarchive`: what an agent that keeps its sessions is asked to do with one.
+//! `acp sessions rename`, `archive` and `unarchive`: changes to a session that the agent stores.
 
 use acp::client::AgentConnection;
 use acp::v1::SessionId;
@@ -13,7 +13,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget, is_not_found};
 
-/// What is done with a session. Gives what is printed.
+/// A change to a session. Applying it returns the message to print.
 enum SessionChange {
     Rename(String),
     Archive,

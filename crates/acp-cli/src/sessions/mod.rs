@@ -1,4 +1,4 @@
-//! `acp sessions`: the sessions that an agent keeps, and the names that they have here.
+//! `acp sessions`: the sessions that an agent stores, and the user's names for them.
 
 mod export;
 mod manage;
@@ -21,7 +21,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget};
 
-/// How many sessions are listed at most, and how many pages are asked for.
+/// The maximum number of sessions listed, and of pages requested.
 const MOST: usize = 10_000;
 
 pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
@@ -72,7 +72,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// No session has this name.
+/// Returns the exit for a name that no session has.
 fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
     CommandExit::usage(format!(
         "no session of {agent} named `{name}` in {}; list sessions with `acp sessions`",
@@ -118,7 +118,7 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     with_agent(target, work).await
 }
 
-/// Prints page by page.
+/// Prints the sessions page by page.
 async fn list_pages(
     target: StartTarget<'_>,
     agent: &AgentConnection,
@@ -139,7 +139,7 @@ async fn list_pages(
         let sessions = fit.unwrap_or(&page.sessions);
         listed += sessions.len();
         if !print(render_sessions(sessions, names, format)?.as_bytes()) {
-            // Whoever reads the output has had enough: as `head` does.
+            // The reader has closed stdout, as `head` does.
             return Err(CommandExit::UNREAD.into());
         }
         let next = page.next_cursor;
@@ -226,7 +226,7 @@ fn render_sessions(
     Ok(text)
 }
 
-/// A session as the protocol writes it, with its name beside what the agent says.
+/// Renders a session as in the protocol, with the user's name for it added.
 fn render_json(session: &SessionInfo, name: Option<&str>) -> serde_json::Result<String> {
     let Some(name) = name else {
         return serde_json::to_string(session);

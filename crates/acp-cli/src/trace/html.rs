@@ -9,7 +9,7 @@ use crate::args::trace::HtmlArgs;
 use crate::exit::CommandExit;
 use crate::screen;
 
-/// How many findings the page has at most. A trace that is wrong everywhere is shown to be so by these.
+/// The maximum number of findings on the page. This many already show that a trace is wrong everywhere.
 const FINDINGS: usize = 10_000;
 
 pub(super) fn html(args: &HtmlArgs) -> CommandExit {
@@ -30,7 +30,7 @@ pub(super) fn html(args: &HtmlArgs) -> CommandExit {
                 notes => format!("; ignored {notes} lines that are not records"),
             };
             let line = format!("{}: {} records{notes}\n", out.display(), page.records);
-            // What is done is done, whether or not it is read.
+            // The page is written, whether or not anyone reads this line.
             screen::print(line.as_bytes());
             CommandExit::SUCCESS
         }
@@ -41,7 +41,8 @@ pub(super) fn html(args: &HtmlArgs) -> CommandExit {
     }
 }
 
-/// A trace that cannot be read to its end has the code of one that cannot be read at all.
+/// Returns the exit for a page that could not be written. A trace that cannot be read to its end exits with the same
+/// code as one that cannot be opened.
 fn page_exit(error: &PageError, message: String) -> CommandExit {
     match error {
         PageError::Read(_) => CommandExit::usage(message),
@@ -49,7 +50,8 @@ fn page_exit(error: &PageError, message: String) -> CommandExit {
     }
 }
 
-/// Written beside its place first, so that there is never half a page. You alone can read it, as the trace.
+/// Writes the page to a temporary file first, so that there is never half a page. As with traces, only the user can
+/// read the file.
 fn write_file(
     reader: TraceReader<std::io::BufReader<std::fs::File>>,
     findings: &[PageFinding],
@@ -67,8 +69,8 @@ fn write_file(
     Ok(page)
 }
 
-/// What `acp trace lint` finds. A trace that cannot be read to its end has what is found up to there; the page says what
-/// is wrong with the rest.
+/// Returns the findings of `acp trace lint`. If a trace cannot be read to its end, these are the findings up to there;
+/// the page itself reports the error.
 fn collect_findings(file: &Path) -> Vec<PageFinding> {
     let Ok(reader) = TraceReader::open(file) else {
         return Vec::new();

@@ -177,7 +177,7 @@ impl<'a> LintOutput<'a> {
         }
     }
 
-    /// Prints what there is; `false` when nobody reads it any more.
+    /// Prints the collected output. Returns `false` if nobody reads it any more.
     fn print(&mut self) -> bool {
         let printed = screen::print(self.out.as_bytes());
         self.out.clear();

@@ -1,4 +1,4 @@
-//! `acp trace`: what a client and an agent say to each other, recorded, and read again.
+//! `acp trace`: records the messages between a client and an agent, and reads the recordings.
 
 mod html;
 mod lint;

@@ -1,4 +1,4 @@
-//! `acp trace FILE -- COMMAND…`: in an agent's place, passing everything on and recording it.
+//! `acp trace FILE -- COMMAND…`: starts in place of an agent, relays all messages and records them.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,14 +15,14 @@ use crate::args::trace::RecordArgs;
 use crate::exit::CommandExit;
 use crate::signals::{ExitSignal, Signals};
 
-/// How long an agent may take to end after its stdin was closed, and again once it is asked to.
+/// How long an agent may take to exit after its stdin was closed, and again once it is asked to exit.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long an agent that has closed its stdout may take to end, so that its exit code can be told; and how long a
-/// client may read nothing of what an agent has said before it ended.
+/// How long an agent that has closed its stdout may take to exit, so that its exit code can be reported. Also how long
+/// a client may go without reading anything of an exited agent's remaining output.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// How long the disk may take to write what is left.
+/// How long the disk may take to write the last records.
 const LAST_WRITES: Duration = Duration::from_secs(10);
 
 pub(super) async fn record(args: RecordArgs) -> CommandExit {
@@ -30,7 +30,7 @@ pub(super) async fn record(args: RecordArgs) -> CommandExit {
         Ok(signals) => signals,
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
-    // Whoever starts this starts it in the agent's place, and has decided what the agent gets.
+    // Whoever starts the recorder starts it in the agent's place, and has decided which variables the agent gets.
     let given = match args.env.all() {
         Ok(given) => given,
         Err(exit) => return exit,
@@ -45,7 +45,7 @@ pub(super) async fn record(args: RecordArgs) -> CommandExit {
         Err(exit) => return exit,
     };
     let exit = relay_messages(&command, &recorder, &mut signals).await;
-    // What was read last is in the file before this ends.
+    // Write the last messages to the file before exiting.
     let finished = tokio::task::spawn_blocking(move || recorder.finish(LAST_WRITES));
     let _ = finished.await;
     exit
@@ -67,7 +67,7 @@ fn create_recorder(args: &RecordArgs, file: &Path) -> Result<TraceRecorder, Comm
     })
 }
 
-/// Starts the agent, and passes on what it and the client say until one of them has enough.
+/// Starts the agent, and relays messages until one side ends the connection.
 async fn relay_messages(
     command: &AgentCommand,
     recorder: &TraceRecorder,
@@ -119,10 +119,11 @@ async fn relay_messages(
     exit
 }
 
-/// Which direction has ended, and why.
+/// A direction that has ended, and why.
 type EndedRelay = (Side, RelayEnd);
 
-/// A direction on a thread of its own. It is not waited for when the program ends: it may be reading still.
+/// Relays one direction on its own thread. The program exits without waiting for that thread, which may still be
+/// reading.
 fn spawn_relay(
     side: Side,
     relay: Relay,
@@ -131,14 +132,14 @@ fn spawn_relay(
 ) -> std::io::Result<()> {
     let relay = move || {
         relay.run(input, |end| {
-            // There is room for both, and nobody may care.
+            // The channel has capacity for both ends, and its receiver may be dropped already.
             let _ = ends.try_send((side, end));
         });
     };
     std::thread::Builder::new().spawn(relay).map(drop)
 }
 
-/// Waits until one side has enough; gives what that means.
+/// Waits until one side ends the connection, and returns the exit for it.
 async fn wait_first_end(
     process: &AgentProcess,
     ends: &mut mpsc::Receiver<EndedRelay>,
@@ -158,7 +159,7 @@ async fn wait_first_end(
             }
         };
         return match end {
-            // The agent does not read any more, but may have something to say still.
+            // The agent has stopped reading, but may still send messages.
             (Side::Client, RelayEnd::ReaderClosed) => continue,
             (Side::Client, RelayEnd::Failed(e)) => {
                 CommandExit::agent_failed(format!("connection to the client failed: {e}"))
@@ -174,7 +175,7 @@ async fn wait_first_end(
     }
 }
 
-/// How an agent ended that has closed its stdout.
+/// Describes how an agent that has closed its stdout ended.
 async fn agent_end_text(process: &AgentProcess) -> String {
     match tokio::time::timeout(ENDING, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
@@ -182,7 +183,7 @@ async fn agent_end_text(process: &AgentProcess) -> String {
     }
 }
 
-/// Ends the agent, kindly unless a signal says otherwise.
+/// Shuts the agent down: gracefully, or at once on a signal.
 async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Signals) {
     let kindly = async {
         let itself = async {
@@ -203,11 +204,12 @@ async fn stop_agent(process: &AgentProcess, notes: &TraceNotes, signals: &mut Si
     notes.event(TraceEvent::Exited { code, signal });
 }
 
-/// Waits until the client has what the agent has said before it ended, as long as it reads it and it is recorded.
+/// Waits until the client has received the last output of the agent, as long as the client reads and the output is
+/// recorded.
 async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHandle) {
     let mut progress = to_client.progress();
     loop {
-        // The channel ends with the second direction; the client's may be reading for ever.
+        // The channel closes after the second direction ends. The client's direction may keep reading forever.
         match tokio::time::timeout(ENDING, ends.recv()).await {
             Ok(Some((Side::Client, _))) => {}
             Ok(_) => return,
@@ -217,7 +219,7 @@ async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHa
     }
 }
 
-/// Says something about the recording itself. Nobody may be there to see it.
+/// Prints a note about the recording itself. Stderr may be closed.
 fn print_note(what: &str) {
     let _ = writeln!(std::io::stderr(), "acp: {what}");
 }

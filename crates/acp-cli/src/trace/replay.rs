@@ -1,4 +1,4 @@
-//! `acp trace replay`: being one side of a trace, for a live other side.
+//! `acp trace replay`: plays one side of a trace to a live peer.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::exit::CommandExit;
 use crate::screen;
 use crate::signals::Signals;
 
-/// How long an agent may take to end once its stdin is closed, and again once it is asked to.
+/// How long an agent may take to exit once its stdin is closed, and again once it is asked to exit.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How much of a value is shown, in characters.
@@ -54,7 +54,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     };
     let text = render_report(&report);
     match settings.side {
-        // Its stdout is the protocol's.
+        // Stdout carries the protocol.
         Side::Agent => eprint!("{text}"),
         Side::Client => {
             if !screen::print(text.as_bytes()) {
@@ -68,7 +68,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     }
 }
 
-/// The live side: the client that has started this, or an agent that is started.
+/// Opens the connection to the live side: the client that started this process, or an agent that is started here.
 fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport), CommandExit> {
     let Some((program, rest)) = args.agent.split_first() else {
         if args.side == SideArg::Client {
@@ -98,7 +98,7 @@ fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport)
     }
 }
 
-/// What is said about the differences.
+/// Renders the report on the differences.
 fn render_report(report: &ReplayReport) -> String {
     let mut text = String::new();
     for difference in &report.differences {

@@ -1,4 +1,4 @@
-//! `acp trace show`: a trace as lines that a person reads.
+//! `acp trace show`: prints a trace as readable lines.
 
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
@@ -14,28 +14,28 @@ use crate::args::trace::ShowArgs;
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// How often a trace that is still recorded is looked at. A file has no end that could be waited for.
+/// The polling interval for a trace that is still being recorded. The end of a file cannot be waited for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How wide what stands before the summary is.
+/// The width of the columns before the summary.
 const BEFORE: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME + 1 + TOOK + 1;
 
-/// How wide names are.
+/// The width of the name column.
 const NAME: usize = 26;
 
-/// How wide the time is that an answer took.
+/// The width of the response time column.
 const TOOK: usize = 9;
 
-/// How little room a summary has beside that; where there is less, it stands below.
+/// The minimum width of a summary beside the other columns. With less space, it goes on a line below them.
 const LEAST: usize = 40;
 
-/// How many lines of a summary are shown.
+/// The maximum number of lines of a summary.
 const LINES: usize = 6;
 
-/// How much of a summary is shown where lines have no end, in columns.
+/// The maximum width of a summary if lines have no limit, in columns.
 const PLAIN: usize = 2000;
 
-/// How much is put together before it is printed, in bytes.
+/// How much output is collected before it is printed, in bytes.
 const PRINT: usize = 64 * 1024;
 
 pub(super) async fn show(args: &ShowArgs) -> CommandExit {
@@ -62,7 +62,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
                 return CommandExit::UNREAD;
             }
         }
-        // What there is is shown before more is waited for, though it may be the beginning of a text only.
+        // Show everything read so far before waiting for more, even if it is only the start of a text.
         view.flush_entry();
         if !view.print(0) {
             return CommandExit::UNREAD;
@@ -83,16 +83,16 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
     }
 }
 
-/// What is shown so far.
+/// The output so far.
 struct TraceOutput<'a> {
     args: &'a ShowArgs,
     show: EntryBuilder,
     styles: Styles,
-    /// How wide a line may be, if there is an end to it.
+    /// The maximum width of a line, if there is one.
     width: Option<usize>,
-    /// An entry that the next may be part of.
+    /// An entry that the next one may be merged into.
     pending_entry: Option<TraceEntry>,
-    /// When what was shown last was said.
+    /// The time of the last entry shown.
     last_time: u64,
     out: String,
 }
@@ -135,7 +135,7 @@ impl<'a> TraceOutput<'a> {
             return;
         };
         let next = match &mut self.pending_entry {
-            // Each with its own message.
+            // With `--raw`, each entry is shown with its own message.
             Some(open) if !self.args.raw => match open.merge(entry) {
                 Ok(()) => return,
                 Err(next) => *next,
@@ -156,7 +156,7 @@ impl<'a> TraceOutput<'a> {
         ) && (entry.is_error || !self.args.errors)
     }
 
-    /// Shows what is open.
+    /// Shows the pending entry.
     fn flush_entry(&mut self) {
         if let Some(entry) = self.pending_entry.take() {
             self.push_entry(&entry);
@@ -225,7 +225,7 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// A text of which not more is shown than there is room for.
+    /// Shows a text, truncated to the space for it.
     fn push_summary(&mut self, style: Style, text: &str) {
         let Some(width) = self.width else {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -273,7 +273,7 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Prints what there is if it is more than this; `false` when nobody reads it any more.
+    /// Prints the collected output if it is longer than `more_than` bytes. Returns `false` if nobody reads it any more.
     fn print(&mut self, more_than: usize) -> bool {
         if self.out.len() <= more_than {
             return true;
@@ -284,7 +284,7 @@ impl<'a> TraceOutput<'a> {
     }
 }
 
-/// How wide lines may be; they have no end where they are not for a terminal.
+/// Returns the maximum width of lines: that of `COLUMNS`, or of the terminal. `None` means no limit.
 fn line_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS")
         .ok()
@@ -302,7 +302,7 @@ fn to_seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
 
-/// How long something lasts, for people.
+/// Formats a duration for display.
 fn format_duration(microseconds: u64) -> String {
     let seconds = to_seconds(microseconds);
     match microseconds {
@@ -314,7 +314,7 @@ fn format_duration(microseconds: u64) -> String {
     }
 }
 
-/// As much of a line as fits.
+/// Truncates a line to the width.
 fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -332,13 +332,13 @@ fn truncate_to_width(text: &str, width: usize) -> String {
     fits
 }
 
-/// A text with blanks up to a width.
+/// Pads a text with spaces to the width.
 fn pad(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// A text in lines of at most this width, with its own line ends kept. One line more than is shown is enough.
+/// Wraps a text to the width, and keeps its own line breaks. Stops one line after the maximum that is shown.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {
@@ -360,7 +360,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// How many bytes of a line fit, up to a blank if there is one to end at.
+/// Returns how many bytes of a line fit, ending at a space if there is one.
 fn fitting_len(line: &str, width: usize) -> usize {
     let (mut used, mut blank) = (0, None);
     for (at, c) in line.char_indices() {
@@ -377,7 +377,7 @@ fn fitting_len(line: &str, width: usize) -> usize {
     line.len()
 }
 
-/// JSON in lines, each member as it came and in the order in which it came.
+/// Formats JSON in several lines, without changing its values or the order of its members.
 fn pretty_print(json: &str) -> String {
     let mut out = String::from("    ");
     let mut depth = 1;
@@ -385,7 +385,7 @@ fn pretty_print(json: &str) -> String {
     let mut chars = json.chars().peekable();
     let line = |out: &mut String, depth: usize| {
         out.push('\n');
-        // Deeper than this it is no help any more.
+        // Deeper indentation does not help.
         out.push_str(&"  ".repeat(depth.min(40) + 1));
     };
     while let Some(c) = chars.next() {

@@ -22,7 +22,7 @@ pub struct AgentSelector {
     pub name: Option<String>,
     /// The program and arguments of an agent that has no name. Takes precedence over the name.
     pub command: Vec<String>,
-    /// Variables for the agent.
+    /// The variables for the agent.
     pub env: Vec<EnvRequest>,
     /// The latest protocol version to use.
     pub protocol: Option<u16>,
@@ -48,7 +48,7 @@ pub struct AgentChoice {
     pub mode: Option<String>,
     /// The config options that are set when a session starts.
     pub options: Vec<(String, String)>,
-    /// MCP servers for its sessions.
+    /// The MCP servers for its sessions.
     pub mcp_servers: Vec<McpServer>,
     /// The command that installs it, if known.
     pub install: Option<&'static str>,
@@ -66,7 +66,7 @@ impl AgentSelector {
         }
     }
 
-    /// Chooses the agent for someone who works in `cwd`.
+    /// Chooses the agent for work in `cwd`.
     ///
     /// If it is an agent of a project that the user has not allowed yet, the user is asked.
     ///
@@ -92,7 +92,7 @@ impl AgentSelector {
             Some(name) => self.choose_by_name(config, name, cwd, ask)?,
             None => {
                 let bundled = self.choose_by_name(config, BUNDLED, cwd, ask)?;
-                // Nothing has to be given to choose it again.
+                // No name, because no option is needed to choose this agent again.
                 AgentChoice {
                     name: None,
                     ..bundled
@@ -236,8 +236,8 @@ impl AgentChoice {
         state_paths::prepare(places, &self.environment.environment(), cwd)
     }
 
-    /// Returns the key under which things are stored for the agent. Of a command it contains only the program in
-    /// readable form: the arguments may contain a secret.
+    /// Returns the key under which the agent's data is stored. For a command, only the program is in readable form,
+    /// because the arguments may contain a secret.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {

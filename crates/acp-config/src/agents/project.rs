@@ -1,7 +1,7 @@
 //! `.acp/config.toml`: the agents of a project.
 //!
 //! The file comes with whatever was cloned. It is used only if the user has allowed exactly this content, which is
-//! remembered by the hash of the file's text.
+//! stored as the hash of the file's text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use crate::source::{ConfigSource, FILE};
 /// The maximum size of the file with the allowed projects, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// The maximum number of projects' files that are remembered. Beyond that, the one that was allowed first is forgotten.
+/// The maximum number of allowed files. Beyond that, the one that was allowed first is removed.
 const MOST: usize = 10_000;
 
 /// What a project can configure: agents, and nothing else.
@@ -100,7 +100,7 @@ impl ProjectAgents {
         Ok(allowed.files.iter().any(is_this))
     }
 
-    /// Remembers that the user has allowed this content.
+    /// Stores that the user has allowed this content.
     ///
     /// # Errors
     /// It cannot be stored.
@@ -175,7 +175,7 @@ impl ProjectAgents {
         literal::literal_line(&paths::display_path(&self.file))
     }
 
-    /// Returns all the file's content for the user to decide about. It is in the project's own words, with nothing
+    /// Returns the whole content of the file for the user to decide about, as the project wrote it and with nothing
     /// omitted.
     #[must_use]
     pub fn to_text(&self) -> String {

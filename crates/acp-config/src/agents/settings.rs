@@ -19,21 +19,21 @@ pub struct AgentSettings {
     /// Its program and arguments. Optional for a well-known agent.
     #[serde(default, deserialize_with = "command")]
     pub command: Option<Vec<String>>,
-    /// Variables that it gets, with their values.
+    /// The variables that it gets, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Names of variables of this process to pass on.
+    /// The names of variables of this process to pass on.
     #[serde(default)]
     pub pass: Vec<String>,
     /// The mode in which its sessions start.
     pub mode: Option<String>,
-    /// Config options that are set when a session starts.
+    /// The config options that are set when a session starts.
     #[serde(default)]
     options: BTreeMap<String, OptionValue>,
     /// The latest protocol version to use.
     #[serde(default, deserialize_with = "version")]
     pub protocol: Option<u16>,
-    /// MCP servers for its sessions.
+    /// The MCP servers for its sessions.
     #[serde(default)]
     pub mcp_servers: Vec<McpServerSettings>,
 }

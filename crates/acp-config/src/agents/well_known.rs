@@ -10,7 +10,7 @@ use super::state_paths::{self, AgentStatePath};
 /// A well-known agent.
 #[derive(Debug)]
 pub struct KnownAgent {
-    /// Its name here.
+    /// Its name in this program.
     pub name: &'static str,
     /// Its other names: in the registry, of its program, in other clients.
     pub aliases: &'static [&'static str],
@@ -182,8 +182,8 @@ pub const KNOWN: &[KnownAgent] = &[
     },
 ];
 
-/// Returns the well-known agent that a command starts, directly or through a package runner (`npx -y
-/// @google/gemini-cli`).
+/// Returns the well-known agent that a command starts, directly or through a package runner, as in
+/// `npx -y @google/gemini-cli`.
 pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent> {
     let (program, args) = split_command(command)?;
     if program == "acp" && args.first().is_some_and(|word| word == "agent") {

@@ -1,26 +1,26 @@
-//! Whether one must authenticate. Unstable: for agents that have `auth.status`.
+//! Whether the client must authenticate. Unstable; the agent must support `auth.status`.
 
 record! {
-    /// `auth/status`: changes nothing. An agent answers it also before one has authenticated.
+    /// The `auth/status` request. It changes nothing, and agents respond to it even before authentication.
     pub struct AuthStatusRequest {}
 }
 
 record! {
-    /// The answer to `auth/status`.
+    /// The response to `auth/status`.
     pub struct AuthStatusResponse {
-        /// Whether one must authenticate first.
+        /// Whether the client must authenticate first.
         required state: AuthState,
-        /// The accounts that the agent has, to be shown to the user.
+        /// The agent's accounts, to be shown to the user.
         list accounts: AuthAccount,
     }
 }
 
 record! {
-    /// `auth/status_update`: it has changed.
+    /// The `auth/status_update` notification: the authentication status has changed.
     pub struct AuthStatusUpdateNotification {
-        /// Whether one must authenticate first.
+        /// Whether the client must authenticate first.
         required state: AuthState,
-        /// The accounts that the agent has, to be shown to the user.
+        /// The agent's accounts, to be shown to the user.
         list accounts: AuthAccount,
     }
 }
@@ -36,38 +36,38 @@ impl From<AuthStatusResponse> for AuthStatusUpdateNotification {
 }
 
 open_enum! {
-    /// Whether one must authenticate before a session can be opened. What is not known is to be taken for
+    /// Whether the client must authenticate before it can open a session. Treat an unknown value as
     /// [`Undetermined`](Self::Undetermined).
     pub enum AuthState {
-        /// There are credentials. They may still be refused.
+        /// The agent has credentials. They may still be rejected.
         Authenticated = "authenticated",
-        /// One must authenticate.
+        /// Authentication is required.
         Unauthenticated = "unauthenticated",
-        /// One need not.
+        /// Authentication is not required.
         NotRequired = "not_required",
-        /// The agent cannot tell just now.
+        /// The agent does not know at the moment.
         Undetermined = "unknown",
     }
 }
 
 record! {
-    /// An account that an agent has, or a key. To be shown to the user, and neither logged nor sent elsewhere.
+    /// An account or a key of an agent. It may be shown to the user, but must not be logged or sent elsewhere.
     pub secret AuthAccount {
-        /// What it is called, such as `OpenAI API key`.
+        /// The name of the account, such as `OpenAI API key`.
         required label: String,
-        /// Whether it is in use.
+        /// Whether the account is in use.
         optional active: bool,
         /// The user's name.
         optional name: String,
-        /// The user's address.
+        /// The user's email address.
         optional email: String,
-        /// Whom the user works for.
+        /// The user's organization.
         optional organization: String,
     }
 }
 
 impl std::fmt::Debug for AuthAccount {
-    /// Who it is stays out of logs.
+    /// Omits the user's identity, to keep it out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthAccount")
             .field("active", &self.active)
@@ -76,6 +76,6 @@ impl std::fmt::Debug for AuthAccount {
 }
 
 record! {
-    /// Present when the agent has `auth/status`.
+    /// An empty object that marks support for `auth/status`.
     pub struct AuthStatusCapabilities {}
 }

@@ -1,33 +1,33 @@
-//! Authentication: `authenticate`, `logout`, and how an agent says what it takes.
+//! Authentication: `authenticate`, `logout`, and the auth methods of an agent.
 
 use std::collections::BTreeMap;
 
 use super::AuthStatusCapabilities;
 
 string_id! {
-    /// Names an authentication method.
+    /// The id of an auth method.
     pub struct AuthMethodId;
 }
 
 tagged! {
-    /// A way to authenticate.
+    /// An auth method.
     pub enum AuthMethod by "type" {
         /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
         ;
-        /// The agent does it itself when `authenticate` is called.
+        /// The agent authenticates itself when it receives `authenticate`.
         Agent(AuthMethodAgent) without tag
     }
     fallback = agent_with_type;
 }
 
-/// Version 2 writes the type for agents, too.
+/// Reads the type `agent`, which version 2 writes.
 fn agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMethod> {
     (tag == "agent").then(|| object.read().ok().map(AuthMethod::Agent))?
 }
 
 impl AuthMethod {
-    /// Its id and the name for users; `None` for a kind this library does not know that has none.
+    /// Returns the id and the name to show to the user. Returns `None` for an unknown type without them.
     #[must_use]
     pub fn id_and_name(&self) -> Option<(AuthMethodId, String)> {
         match self {
@@ -39,24 +39,24 @@ impl AuthMethod {
 }
 
 record! {
-    /// The client runs the agent's program in a terminal; exit status 0 means success. Not to be
-    /// passed to `authenticate`.
+    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. It must
+    /// not be passed to `authenticate`.
     pub secret AuthMethodTerminal {
-        /// Its id.
+        /// The id of the auth method.
         required id: AuthMethodId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// Arguments to add to the agent's own.
+        /// The arguments to add to the agent's own.
         list args: String,
-        /// Environment to add to the agent's own.
+        /// The environment variables to add to the agent's own.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         defaulted env: BTreeMap<String, String>,
     }
 }
 
-/// Without the values of variables, which may be secret.
+/// Omits the values of variables, which may be secret.
 impl std::fmt::Debug for AuthMethodTerminal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthMethodTerminal")
@@ -70,59 +70,59 @@ impl std::fmt::Debug for AuthMethodTerminal {
 }
 
 record! {
-    /// The agent authenticates when `authenticate` is called.
+    /// An auth method that the agent handles itself when it receives `authenticate`.
     pub struct AuthMethodAgent {
-        /// Its id.
+        /// The id of the auth method.
         required id: AuthMethodId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it is.
+        /// A description.
         optional description: String,
     }
 }
 
 record! {
-    /// `authenticate`.
+    /// The `authenticate` request.
     pub struct AuthenticateRequest {
-        /// One of the methods of the `initialize` answer.
+        /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
     }
 }
 
 record! {
-    /// The answer to `authenticate`.
+    /// The response to `authenticate`.
     pub struct AuthenticateResponse {}
 }
 
 record! {
-    /// `logout`.
+    /// The `logout` request.
     pub struct LogoutRequest {}
 }
 
 record! {
-    /// The answer to `logout`.
+    /// The response to `logout`.
     pub struct LogoutResponse {}
 }
 
 record! {
-    /// What an agent can do for authentication.
+    /// An agent's capabilities for authentication.
     pub struct AgentAuthCapabilities {
-        /// `logout`.
+        /// The `logout` request.
         optional logout: LogoutCapabilities,
-        /// `auth/status`. Unstable.
+        /// Support for `auth/status`. Unstable.
         optional status: AuthStatusCapabilities,
     }
 }
 
 record! {
-    /// Present when the agent has `logout`.
+    /// An empty object that marks support for `logout`.
     pub struct LogoutCapabilities {}
 }
 
 record! {
-    /// What a client can do for authentication.
+    /// A client's capabilities for authentication.
     pub struct AuthCapabilities {
-        /// Methods of type `terminal`.
+        /// Support for auth methods of type `terminal`.
         defaulted terminal: bool,
     }
 }

@@ -1,7 +1,7 @@
-//! Slash commands: the specification's page of that name.
+//! Slash commands: the specification's page "Slash Commands".
 
 record! {
-    /// The commands of a session, all of them.
+    /// All commands of a session.
     pub struct AvailableCommandsUpdate {
         /// The commands.
         required_list available_commands: AvailableCommand,
@@ -9,21 +9,21 @@ record! {
 }
 
 record! {
-    /// A command that a person can type as `/name`.
+    /// A command that the user can enter as `/name`.
     pub struct AvailableCommand {
-        /// Its name, without the slash.
+        /// The name, without the slash.
         required name: String,
-        /// What it does.
+        /// A description.
         tolerant description: String,
-        /// What may follow the name.
+        /// The input that may follow the name.
         optional input: UnstructuredCommandInput,
     }
 }
 
 record! {
-    /// Free text after a command's name.
+    /// Any text after a command's name.
     pub struct UnstructuredCommandInput {
-        /// What to show while nothing is typed.
+        /// The hint to show while there is no input.
         required hint: String,
     }
 }

@@ -1,31 +1,31 @@
-//! Compaction: the agent shortens the conversation for the model. Unstable: for clients that have
+//! Compaction: the agent replaces older parts of the conversation with a summary. Unstable; the client must support
 //! `session.compaction`.
 
 use super::ContentBlock;
 
 string_id! {
-    /// Names a compaction within its session.
+    /// The id of a compaction, unique in its session.
     pub struct CompactionId;
 }
 
 record! {
-    /// How far a compaction is. What is absent stays as it is.
+    /// A change of a compaction. Absent fields are unchanged.
     pub patch CompactionUpdate {
-        /// Its id.
+        /// The id of the compaction.
         required compaction_id: CompactionId,
         /// The status.
         required status: CompactionStatus,
-        /// What is left of the conversation, all of it.
+        /// The whole summary.
         clearable_list summary: ContentBlock,
-        /// Why it failed.
+        /// The reason if the compaction failed.
         clearable error: String,
     }
 }
 
 record! {
-    /// A piece of what is left of the conversation.
+    /// A chunk of the summary.
     pub struct CompactionSummaryChunk {
-        /// The compaction.
+        /// The id of the compaction.
         required compaction_id: CompactionId,
         /// The content of the chunk.
         required content: ContentBlock,
@@ -33,7 +33,7 @@ record! {
 }
 
 open_enum! {
-    /// How far a compaction is.
+    /// The status of a compaction.
     pub enum CompactionStatus {
         /// In progress.
         InProgress = "in_progress",
@@ -41,12 +41,12 @@ open_enum! {
         Completed = "completed",
         /// Failed.
         Failed = "failed",
-        /// Cancelled before its end.
+        /// Cancelled before it finished.
         Cancelled = "cancelled",
     }
 }
 
 record! {
-    /// Present when the client shows compactions.
+    /// An empty object that marks a client that shows compactions.
     pub struct CompactionCapabilities {}
 }

@@ -1,4 +1,4 @@
-//! Session config options: the specification's page of that name.
+//! Session config options: the specification's page "Session Config Options".
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,36 +8,36 @@ use crate::lenient::{Lenient, via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// Names a config option.
+    /// The id of a config option.
     pub struct SessionConfigId;
-    /// Names a value of a config option.
+    /// The id of a value of a config option.
     pub struct SessionConfigValueId;
-    /// Names a group of values.
+    /// The id of a group of values.
     pub struct SessionConfigGroupId;
 }
 
-/// Something about a session that can be set.
+/// A config option of a session.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SessionConfigOption {
-    /// Its id.
+    /// The id of the option.
     pub id: SessionConfigId,
-    /// The name that is shown to the user.
+    /// The name to show to the user.
     pub name: String,
-    /// What it is.
+    /// A description.
     pub description: Option<String>,
-    /// What sort of thing it is; a hint for where to show it.
+    /// The category: a hint about where to show the option.
     pub category: Option<SessionConfigOptionCategory>,
-    /// Its values and the current one (`type` and the fields that come with it).
+    /// The possible values and the current one: `type`, and the fields for that type.
     pub kind: SessionConfigKind,
-    /// Custom data.
+    /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
 impl SessionConfigOption {
-    /// An option.
+    /// Creates a config option.
     pub fn new(
         id: impl Into<SessionConfigId>,
         name: impl Into<String>,
@@ -53,14 +53,14 @@ impl SessionConfigOption {
         }
     }
 
-    /// Sets what it is.
+    /// Sets the description.
     #[must_use]
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Sets what sort of thing it is.
+    /// Sets the category.
     #[must_use]
     pub fn category(mut self, category: SessionConfigOptionCategory) -> Self {
         self.category = Some(category);
@@ -80,15 +80,14 @@ impl SessionConfigOption {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum SessionConfigKind {
-    /// One of some values (`select`).
+    /// A choice between values (`select`).
     Select(SessionConfigSelect),
-    /// Yes or no (`boolean`). Agents send it only to clients with
-    /// `session.configOptions.boolean`.
+    /// A boolean (`boolean`). Agents send it only to clients that support `session.configOptions.boolean`.
     Boolean {
         /// The current value.
         current_value: bool,
     },
-    /// A type this library does not know, with its fields as they came. Clients leave it alone.
+    /// An unknown type, with its fields as received. Clients ignore it.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Unknown(RawObject),
 }
@@ -99,7 +98,7 @@ impl From<SessionConfigSelect> for SessionConfigKind {
     }
 }
 
-/// One of some values.
+/// A choice between values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(rename_all = "camelCase")]
@@ -107,12 +106,12 @@ impl From<SessionConfigSelect> for SessionConfigKind {
 pub struct SessionConfigSelect {
     /// The current value.
     pub current_value: SessionConfigValueId,
-    /// The values there are.
+    /// The possible values.
     pub options: SessionConfigSelectOptions,
 }
 
 impl SessionConfigSelect {
-    /// A choice.
+    /// Creates a choice.
     pub fn new(
         current_value: impl Into<SessionConfigValueId>,
         options: Vec<SessionConfigSelectOption>,
@@ -124,19 +123,18 @@ impl SessionConfigSelect {
     }
 }
 
-/// The values of a choice; at least one. An empty list of groups cannot be told from an empty list
-/// of values.
+/// The values of a choice, at least one. An empty list of groups cannot be distinguished from an empty list of values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum SessionConfigSelectOptions {
-    /// A list.
+    /// A list of values.
     Ungrouped(
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectOption>,
     ),
-    /// Lists under headings.
+    /// Values in groups.
     Grouped(
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         Vec<SessionConfigSelectGroup>,
@@ -144,7 +142,7 @@ pub enum SessionConfigSelectOptions {
 }
 
 impl SessionConfigSelectOptions {
-    /// All values in order, whatever their groups.
+    /// Returns all values in order, across groups.
     pub fn iter(&self) -> impl Iterator<Item = &SessionConfigSelectOption> {
         let (plain, groups) = match self {
             Self::Ungrouped(options) => (&options[..], &[][..]),
@@ -168,7 +166,7 @@ impl SessionConfigSelectOptions {
         }
         let groups: Vec<_> = items.iter().filter_map(|item| item.read().ok()).collect();
         if groups.is_empty() {
-            // An empty list has one form only.
+            // An empty list has only one form.
             return Self::Ungrouped(Vec::new());
         }
         Self::Grouped(groups)
@@ -187,48 +185,48 @@ impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
 record! {
     /// A value of a choice.
     pub struct SessionConfigSelectOption {
-        /// Its id.
+        /// The id of the value.
         required value: SessionConfigValueId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it means.
+        /// A description.
         optional description: String,
     }
 }
 
 record! {
-    /// Values under a heading.
+    /// A group of values.
     pub struct SessionConfigSelectGroup {
-        /// Its id.
+        /// The id of the group.
         required group: SessionConfigGroupId,
-        /// The heading.
+        /// The heading of the group.
         required name: String,
-        /// The values; at least one.
+        /// The values, at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: SessionConfigSelectOption,
     }
 }
 
 open_enum! {
-    /// What sort of thing a config option is. Names that begin with `_` are free for anyone.
+    /// The category of a config option. Names that start with `_` are free for any use.
     pub enum SessionConfigOptionCategory {
         /// The session's mode.
         Mode = "mode",
         /// The model.
         Model = "model",
-        /// Something about the model.
+        /// A setting of the model.
         ModelConfig = "model_config",
-        /// How much the model thinks.
+        /// The amount of thinking.
         ThoughtLevel = "thought_level",
     }
 }
 
-/// What the versions call two fields by different names.
+/// The names of two fields that differ between the versions.
 #[derive(Clone, Copy)]
 pub(crate) struct ConfigFieldNames {
-    /// The id of an option.
+    /// The name of the field for an option's id.
     pub(crate) option: &'static str,
-    /// The id of a group.
+    /// The name of the field for a group's id.
     pub(crate) group: &'static str,
 }
 
@@ -318,7 +316,7 @@ impl SessionConfigOption {
     }
 }
 
-/// A group as it is written by these names.
+/// A group that is written with these field names.
 struct NamedGroup<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
 
 impl Serialize for NamedGroup<'_> {
@@ -353,13 +351,13 @@ impl Lenient for SessionConfigOption {
     }
 }
 
-/// What a config option is set to.
+/// The new value of a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum SessionConfigOptionValue {
-    /// One of the values of a choice.
+    /// A value of a choice.
     Id(SessionConfigValueId),
-    /// Yes or no (`type: "boolean"`).
+    /// A boolean (`type: "boolean"`).
     Boolean(bool),
 }
 
@@ -390,24 +388,24 @@ impl std::fmt::Display for SessionConfigOptionValue {
     }
 }
 
-/// `session/set_config_option`.
+/// The `session/set_config_option` request.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The session.
+    /// The id of the session.
     pub session_id: SessionId,
-    /// The option.
+    /// The id of the config option.
     pub config_id: SessionConfigId,
-    /// What to set it to.
+    /// The new value.
     pub value: SessionConfigOptionValue,
-    /// Custom data.
+    /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
 impl SetSessionConfigOptionRequest {
-    /// Sets an option.
+    /// Creates a request that sets an option.
     pub fn new(
         session_id: impl Into<SessionId>,
         config_id: impl Into<SessionConfigId>,
@@ -442,7 +440,7 @@ impl Serialize for SetSessionConfigOptionRequest {
 }
 
 impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
-    /// The value says by itself what it is, whatever `type` says or does not say.
+    /// The type of the value decides; `type` is ignored.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -479,17 +477,17 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
 }
 
 record! {
-    /// The answer to `session/set_config_option`: all options, because one may change others.
+    /// The response to `session/set_config_option`: all options, because one may change others.
     pub struct SetSessionConfigOptionResponse {
-        /// All options.
+        /// All config options.
         required_list config_options: SessionConfigOption,
     }
 }
 
 record! {
-    /// Config options have changed.
+    /// An update of the config options.
     pub struct ConfigOptionUpdate {
-        /// All options.
+        /// All config options.
         required_list config_options: SessionConfigOption,
     }
 }

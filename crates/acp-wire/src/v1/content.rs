@@ -1,33 +1,33 @@
-//! Content blocks: the specification's page Content, the same as MCP's.
+//! Content blocks: the specification's page "Content". They are the same as in MCP.
 
 use crate::RawObject;
 use crate::lenient::Lenient;
 
 tagged! {
-    /// A piece of content in a prompt, a message or a tool call.
+    /// A block of content in a prompt, a message or a tool call.
     ///
-    /// Nearly all of it is text; what is larger and rare is behind a pointer, so that it is cheap to hand on.
+    /// Nearly all blocks are text. The larger, rare variants are boxed to keep the type small.
     pub enum ContentBlock by "type" {
-        /// Text, by default Markdown. Every agent takes it.
+        /// Text, by default Markdown. Every agent accepts it.
         Text(TextContent) = "text",
-        /// A picture. In prompts: needs the `image` prompt capability.
+        /// An image. In prompts, it requires the prompt capability `image`.
         Image(Box<ImageContent>) = "image",
-        /// Sound. In prompts: needs the `audio` prompt capability.
+        /// Audio. In prompts, it requires the prompt capability `audio`.
         Audio(Box<AudioContent>) = "audio",
-        /// A pointer to something the agent can fetch. Every agent takes it.
+        /// A link to a resource that the agent can fetch. Every agent accepts it.
         ResourceLink(Box<ResourceLink>) = "resource_link",
-        /// A resource with its contents. In prompts: needs the `embeddedContext` prompt capability.
+        /// A resource with its contents. In prompts, it requires the prompt capability `embeddedContext`.
         Resource(Box<EmbeddedResource>) = "resource",
     }
 }
 
 impl ContentBlock {
-    /// Text.
+    /// Creates a text block.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextContent::new(text))
     }
 
-    /// The text, if that is what it is.
+    /// Returns the text of a text block, or `None` for other content.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -50,20 +50,20 @@ impl From<String> for ContentBlock {
 }
 
 record! {
-    /// Hints about how content is meant to be used or shown.
+    /// Hints about how to use or show content.
     pub struct Annotations {
-        /// For whom it is meant.
+        /// The intended audience.
         optional_list audience: Role,
-        /// When it last changed (ISO 8601).
+        /// The time of the last change (ISO 8601).
         optional last_modified: String,
-        /// How important it is, from 0 to 1.
+        /// The importance, from 0 to 1.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_share))]
         optional priority: f64,
     }
 }
 
 open_enum! {
-    /// Who is speaking or spoken to.
+    /// The sender or recipient of a message.
     pub enum Role {
         /// The model.
         Assistant = "assistant",
@@ -73,80 +73,80 @@ open_enum! {
 }
 
 record! {
-    /// Text.
+    /// Text content.
     pub struct TextContent {
         /// The text.
         required text: String,
-        /// Hints.
+        /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
     }
 }
 
 record! {
-    /// A picture.
+    /// An image.
     pub struct ImageContent {
-        /// Its bytes in base64.
+        /// The bytes in base64.
         required data: String,
-        /// Its media type, such as `image/png`.
+        /// The media type, such as `image/png`.
         required mime_type: String,
-        /// Where it came from.
+        /// The URI of the image's source.
         optional uri: String,
-        /// Hints.
+        /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
     }
 }
 
 record! {
-    /// Sound.
+    /// Audio.
     pub struct AudioContent {
-        /// Its bytes in base64.
+        /// The bytes in base64.
         required data: String,
-        /// Its media type, such as `audio/wav`.
+        /// The media type, such as `audio/wav`.
         required mime_type: String,
-        /// Hints.
+        /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
     }
 }
 
 record! {
-    /// A pointer to a resource.
+    /// A link to a resource.
     pub struct ResourceLink {
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// Where it is.
+        /// The URI.
         required uri: String,
-        /// The title that is shown to the user.
+        /// The title to show to the user.
         optional title: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// Its media type.
+        /// The media type.
         optional mime_type: String,
-        /// Its size in bytes, at least 0.
+        /// The size in bytes, at least 0.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_not_negative))]
         optional size: i64,
-        /// Icons to show it with. Version 2; clients of version 1 pass over them.
+        /// Icons to show. Only in version 2; clients of version 1 ignore them.
         optional_list icons: Icon,
-        /// Hints.
+        /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
     }
 }
 
 record! {
-    /// An icon. Version 2.
+    /// An icon. Only in version 2.
     pub struct Icon {
-        /// Where it is.
+        /// The URI of the image.
         required src: String,
-        /// Its media type, where the source does not tell.
+        /// The media type, if the source does not give it.
         optional mime_type: String,
-        /// The sizes it is good for: `48x48`, or `any`.
+        /// The sizes for which it is suitable, such as `48x48`, or `any`.
         optional_list sizes: String,
-        /// What it is drawn for.
+        /// The theme for which it is drawn.
         optional theme: IconTheme,
     }
 }
 
 open_enum! {
-    /// What an icon is drawn for.
+    /// The theme for which an icon is drawn.
     pub enum IconTheme {
         /// Light backgrounds.
         Light = "light",
@@ -160,12 +160,12 @@ record! {
     pub struct EmbeddedResource {
         /// The contents.
         required resource: EmbeddedResourceResource,
-        /// Hints.
+        /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
     }
 }
 
-/// The contents of a resource: told apart by having `text` or `blob`.
+/// The contents of a resource, which have either `text` or `blob`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
@@ -173,7 +173,7 @@ record! {
 pub enum EmbeddedResourceResource {
     /// Text.
     Text(TextResourceContents),
-    /// Bytes.
+    /// Binary data.
     Blob(BlobResourceContents),
 }
 
@@ -196,25 +196,25 @@ impl Lenient for EmbeddedResourceResource {
 }
 
 record! {
-    /// A resource that is text.
+    /// The contents of a text resource.
     pub struct TextResourceContents {
         /// The text.
         required text: String,
-        /// What it is, such as `file:///home/me/main.rs`.
+        /// The URI, such as `file:///home/me/main.rs`.
         required uri: String,
-        /// Its media type.
+        /// The media type.
         optional mime_type: String,
     }
 }
 
 record! {
-    /// A resource that is bytes.
+    /// The contents of a binary resource.
     pub struct BlobResourceContents {
         /// The bytes in base64.
         required blob: String,
-        /// What it is.
+        /// The URI.
         required uri: String,
-        /// Its media type.
+        /// The media type.
         optional mime_type: String,
     }
 }

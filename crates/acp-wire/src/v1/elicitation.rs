@@ -1,4 +1,4 @@
-//! Elicitation: the agent asks the person for input, by a form or on a web page.
+//! Elicitation: the agent requests input from the user, with a form or on a web page.
 
 use std::collections::BTreeMap;
 
@@ -13,48 +13,48 @@ use crate::lenient::{Lenient, via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// Names a URL elicitation.
+    /// The id of a URL elicitation.
     pub struct ElicitationId;
 }
 
 record! {
-    /// Which kinds of elicitation a client can show.
+    /// The elicitation modes that a client supports.
     pub struct ElicitationCapabilities {
-        /// Forms.
+        /// Support for forms.
         optional form: ElicitationFormCapabilities,
-        /// Web pages.
+        /// Support for web pages.
         optional url: ElicitationUrlCapabilities,
     }
 }
 
 record! {
-    /// Present when the client can show forms.
+    /// An empty object that marks a client that can show forms.
     pub struct ElicitationFormCapabilities {}
 }
 
 record! {
-    /// Present when the client can show web pages.
+    /// An empty object that marks a client that can show web pages.
     pub struct ElicitationUrlCapabilities {}
 }
 
-/// `elicitation/create`.
+/// The `elicitation/create` request.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct CreateElicitationRequest {
-    /// What the agent wants to know, for the user.
+    /// The message to show to the user.
     pub message: String,
-    /// How it asks (`mode` and the fields that come with it).
+    /// The mode: `mode`, and the fields for that mode.
     pub mode: ElicitationMode,
-    /// What it belongs to.
+    /// What the elicitation belongs to.
     pub scope: ElicitationScope,
-    /// Custom data.
+    /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
 impl CreateElicitationRequest {
-    /// An elicitation.
+    /// Creates an elicitation request.
     pub fn new(message: impl Into<String>, mode: ElicitationMode, scope: ElicitationScope) -> Self {
         Self {
             message: message.into(),
@@ -65,24 +65,24 @@ impl CreateElicitationRequest {
     }
 }
 
-/// How an elicitation asks.
+/// The mode of an elicitation.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum ElicitationMode {
-    /// By a form (`form`).
+    /// A form (`form`).
     Form {
         /// The form's fields.
         requested_schema: ElicitationSchema,
     },
-    /// On a web page (`url`). The user must see the whole address before it is opened.
+    /// A web page (`url`). The user must see the whole URL before it is opened.
     Url {
-        /// Its id, for `elicitation/complete`.
+        /// The id of the elicitation, for `elicitation/complete`.
         elicitation_id: ElicitationId,
-        /// The page.
+        /// The URL of the page.
         url: String,
     },
-    /// A mode this library does not know, with its fields as they came.
+    /// An unknown mode, with its fields as received.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Unknown(RawObject),
 }
@@ -91,16 +91,16 @@ pub enum ElicitationMode {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum ElicitationScope {
-    /// A session, and maybe a tool call in it.
+    /// A session, and optionally a tool call in it.
     Session {
-        /// The session.
+        /// The id of the session.
         session_id: SessionId,
-        /// The tool call.
+        /// The id of the tool call.
         tool_call_id: Option<ToolCallId>,
     },
-    /// A request of the client's, such as `authenticate`.
+    /// A request that the client sent, such as `authenticate`.
     Request {
-        /// The request's id.
+        /// The id of the request.
         request_id: RequestId,
     },
 }
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
             ElicitationScope::Request { request_id }
         };
         let mode = match object.field::<String>("mode").as_deref() {
-            // MCP's form elicitation names no mode.
+            // In MCP, a form elicitation has no mode.
             Some("form") | None => {
                 let FormParams { requested_schema } = object.read().map_err(D::Error::custom)?;
                 ElicitationMode::Form { requested_schema }
@@ -211,11 +211,11 @@ record! {
         defaulted schema_type: ElicitationSchemaType,
         /// The form's title.
         optional title: String,
-        /// What it is about.
+        /// A description.
         optional description: String,
-        /// The fields by name, in the order in which they are to be asked for.
+        /// The fields by name, in the order to ask for them.
         defaulted properties: IndexMap<String, ElicitationPropertySchema>,
-        /// The names of those that must be filled in.
+        /// The names of the required fields.
         optional_list required: String,
     }
 }
@@ -224,7 +224,7 @@ open_enum! {
     /// The type of a form's schema.
     #[derive(Default)]
     pub enum ElicitationSchemaType {
-        /// An object; there is no other.
+        /// An object, the only type.
         #[default]
         Object = "object",
     }
@@ -233,7 +233,7 @@ open_enum! {
 tagged! {
     /// A field of a form.
     pub enum ElicitationPropertySchema by "type" {
-        /// Text, or one of some strings.
+        /// Text, or a choice of one string.
         String(StringPropertySchema) = "string",
         /// A number.
         Number(NumberPropertySchema) = "number",
@@ -241,29 +241,29 @@ tagged! {
         Integer(IntegerPropertySchema) = "integer",
         /// A boolean.
         Boolean(BooleanPropertySchema) = "boolean",
-        /// Some of some strings.
+        /// A choice of several strings.
         Array(MultiSelectPropertySchema) = "array",
     }
 }
 
 record! {
-    /// Text, or one of some strings.
+    /// Text, or a choice of one string.
     pub struct StringPropertySchema {
-        /// The field's name for users.
+        /// The title to show to the user.
         optional title: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// The least number of characters.
+        /// The minimum number of characters.
         optional min_length: u32,
-        /// The greatest number of characters.
+        /// The maximum number of characters.
         optional max_length: u32,
-        /// A regular expression it must match.
+        /// A regular expression that the text must match.
         optional pattern: String,
-        /// What the text is.
+        /// The format of the text.
         optional format: StringFormat,
         /// The default value.
         optional default: String,
-        /// The strings to choose from; at least one.
+        /// The strings to choose from, at least one.
         #[serde(rename = "enum")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_empty_list))]
         optional_list enum_values: String,
@@ -274,9 +274,9 @@ record! {
 }
 
 open_enum! {
-    /// What a text is.
+    /// The format of a text.
     pub enum StringFormat {
-        /// A mail address.
+        /// An email address.
         Email = "email",
         /// A URI.
         Uri = "uri",
@@ -288,14 +288,14 @@ open_enum! {
 }
 
 record! {
-    /// A string to choose, with a title.
+    /// A string to choose, with its title.
     pub struct EnumOption {
         /// The string.
         #[serde(rename = "const")]
         required value: String,
-        /// What to show.
+        /// The title to show to the user.
         required title: String,
-        /// What it means.
+        /// A description.
         optional description: String,
     }
 }
@@ -303,14 +303,14 @@ record! {
 record! {
     /// A number.
     pub struct NumberPropertySchema {
-        /// The field's name for users.
+        /// The title to show to the user.
         optional title: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// The least.
+        /// The minimum.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional minimum: f64,
-        /// The greatest.
+        /// The maximum.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
         optional maximum: f64,
         /// The default value.
@@ -322,13 +322,13 @@ record! {
 record! {
     /// A whole number.
     pub struct IntegerPropertySchema {
-        /// The field's name for users.
+        /// The title to show to the user.
         optional title: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// The least.
+        /// The minimum.
         optional minimum: i64,
-        /// The greatest.
+        /// The maximum.
         optional maximum: i64,
         /// The default value.
         optional default: i64,
@@ -338,9 +338,9 @@ record! {
 record! {
     /// A boolean.
     pub struct BooleanPropertySchema {
-        /// The field's name for users.
+        /// The title to show to the user.
         optional title: String,
-        /// What it is.
+        /// A description.
         optional description: String,
         /// The default value.
         optional default: bool,
@@ -348,17 +348,17 @@ record! {
 }
 
 record! {
-    /// Some of some strings.
+    /// A choice of several strings.
     pub struct MultiSelectPropertySchema {
         /// The strings.
         required items: MultiSelectItems,
-        /// The field's name for users.
+        /// The title to show to the user.
         optional title: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// How many must be chosen.
+        /// The minimum number of strings to choose.
         optional min_items: u64,
-        /// How many may be chosen.
+        /// The maximum number of strings to choose.
         optional max_items: u64,
         /// The default value.
         optional_list default: String,
@@ -374,7 +374,7 @@ pub enum MultiSelectItems {
     Strings(StringMultiSelectItems),
     /// With titles.
     Titled(TitledMultiSelectItems),
-    /// A type this library does not know, with its fields as they came.
+    /// An unknown type, with its fields as received.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Unknown(RawObject),
 }
@@ -382,7 +382,7 @@ pub enum MultiSelectItems {
 record! {
     /// Strings without titles.
     pub struct StringMultiSelectItems {
-        /// The strings; at least one.
+        /// The strings, at least one.
         #[serde(rename = "enum")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required values: Vec<String>,
@@ -392,7 +392,7 @@ record! {
 record! {
     /// Strings with titles.
     pub struct TitledMultiSelectItems {
-        /// The strings; at least one.
+        /// The strings, at least one.
         #[serde(rename = "anyOf")]
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required options: Vec<EnumOption>,
@@ -428,22 +428,22 @@ impl<'de> Deserialize<'de> for MultiSelectItems {
     }
 }
 
-/// The answer to `elicitation/create`.
+/// The response to `elicitation/create`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct CreateElicitationResponse {
-    /// What the user did (`action` and the fields that come with it).
+    /// The user's action: `action`, and the fields for that action.
     #[serde(flatten)]
     pub action: ElicitationAction,
-    /// Custom data.
+    /// Custom data (`_meta`).
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
 impl CreateElicitationResponse {
-    /// What the user did.
+    /// The user's action.
     #[must_use]
     pub fn new(action: ElicitationAction) -> Self {
         Self { action, meta: None }
@@ -454,7 +454,7 @@ impl<'de> Deserialize<'de> for CreateElicitationResponse {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(d)?;
         let action = object.read().map_err(D::Error::custom)?;
-        // In an unknown action `_meta` stays among its fields, to be written once.
+        // In an unknown action, `_meta` stays among the fields, so that it is written once.
         let meta = match action {
             ElicitationAction::Unknown(_) => None,
             _ => object.field("_meta"),
@@ -464,24 +464,24 @@ impl<'de> Deserialize<'de> for CreateElicitationResponse {
 }
 
 tagged! {
-    /// What the user did.
+    /// The user's action.
     pub enum ElicitationAction by "action" {
-        /// Filled it in.
+        /// The user accepted, and filled in the form.
         Accept(ElicitationAcceptAction) = "accept",
-        /// Said no.
+        /// The user declined.
         Decline(ElicitationNoContent) = "decline",
-        /// Left without an answer.
+        /// The user gave no answer.
         Cancel(ElicitationNoContent) = "cancel",
     }
 }
 
-/// Nothing.
+/// The empty content of an action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct ElicitationNoContent {}
 
-/// What the user filled in.
+/// The values that the user entered.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -496,7 +496,7 @@ pub struct ElicitationAcceptAction {
 }
 
 impl ElicitationAcceptAction {
-    /// With these values.
+    /// Creates the action from values by field name.
     #[must_use]
     pub fn new(content: BTreeMap<String, ElicitationContentValue>) -> Self {
         Self {
@@ -505,7 +505,7 @@ impl ElicitationAcceptAction {
     }
 }
 
-/// Without what the user filled in, which may be secret.
+/// Omits the values, which may be secret.
 impl std::fmt::Debug for ElicitationAcceptAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let fields = self.content.as_ref().map(|content| content.keys());
@@ -516,7 +516,7 @@ impl std::fmt::Debug for ElicitationAcceptAction {
     }
 }
 
-/// What the user filled in for one field.
+/// The value that the user entered for one field.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
@@ -530,14 +530,14 @@ pub enum ElicitationContentValue {
     Number(#[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))] f64),
     /// A boolean.
     Boolean(bool),
-    /// Some strings.
+    /// A list of strings.
     StringArray(Vec<String>),
-    /// Anything else, for a field of a kind this library does not know. `null` is no value.
+    /// Any other value except `null`, for a field of an unknown type.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Other(serde_json::Value),
 }
 
-/// Its type alone: the value may be secret.
+/// Shows only the type, because the value may be secret.
 impl std::fmt::Debug for ElicitationContentValue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -559,9 +559,9 @@ impl Lenient for ElicitationContentValue {
 }
 
 record! {
-    /// `elicitation/complete`: what was asked on a web page has been done there.
+    /// The `elicitation/complete` notification: the user has finished on the web page.
     pub struct CompleteElicitationNotification {
-        /// The elicitation.
+        /// The id of the elicitation.
         required elicitation_id: ElicitationId,
     }
 }

@@ -1,20 +1,20 @@
-//! Methods of extensions: extensibility, "Extension Methods".
+//! Extension methods: the specification's page "Extensibility", "Extension Methods".
 
 use serde_json::value::RawValue;
 
-/// A message of a method whose name starts with `_`.
+/// A message with an extension method, whose name starts with `_`.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(transparent)]
 pub struct Extension {
-    /// The name, its underscore included.
+    /// The name, including the underscore.
     #[serde(skip)]
     pub method: String,
-    /// Its `params` as JSON text.
+    /// The `params` as JSON text.
     pub params: Option<Box<RawValue>>,
 }
 
 impl Extension {
-    /// A message of `method`.
+    /// Creates a message with this method.
     #[must_use]
     pub fn new(method: &str, params: Option<&RawValue>) -> Self {
         Self {

@@ -1,23 +1,23 @@
-//! File system: the specification's page of that name.
+//! File system: the specification's page "File System".
 
 use super::SessionId;
 
 record! {
-    /// `fs/read_text_file`: needs the client's `fs.readTextFile`.
+    /// The `fs/read_text_file` request. The client must support `fs.readTextFile`.
     pub struct ReadTextFileRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The file, an absolute path.
+        /// The file, as an absolute path.
         required path: String,
-        /// The first line to read, counted from 1.
+        /// The first line to read, counting from 1.
         optional line: u32,
-        /// How many lines to read at most.
+        /// The maximum number of lines to read.
         optional limit: u32,
     }
 }
 
 record! {
-    /// The answer to `fs/read_text_file`.
+    /// The response to `fs/read_text_file`.
     pub struct ReadTextFileResponse {
         /// The text.
         required content: String,
@@ -25,18 +25,18 @@ record! {
 }
 
 record! {
-    /// `fs/write_text_file`: needs the client's `fs.writeTextFile`.
+    /// The `fs/write_text_file` request. The client must support `fs.writeTextFile`.
     pub struct WriteTextFileRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The file, an absolute path; created if it is not there.
+        /// The file, as an absolute path. It is created if it does not exist.
         required path: String,
-        /// The whole new text.
+        /// The entire new text.
         required content: String,
     }
 }
 
 record! {
-    /// The answer to `fs/write_text_file`.
+    /// The response to `fs/write_text_file`.
     pub struct WriteTextFileResponse {}
 }

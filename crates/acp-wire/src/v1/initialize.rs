@@ -1,4 +1,4 @@
-//! Initialization: the specification's page of that name.
+//! Initialization: the specification's page "Initialization".
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -19,7 +19,7 @@ pub struct ProtocolVersion(pub u16);
 impl ProtocolVersion {
     /// Version 1.
     pub const V1: Self = Self(1);
-    /// Version 2, a draft.
+    /// Version 2, which is a draft.
     pub const V2: Self = Self(2);
 }
 
@@ -30,35 +30,35 @@ impl std::fmt::Display for ProtocolVersion {
 }
 
 impl<'de> Deserialize<'de> for ProtocolVersion {
-    /// Anything that is not a version reads as version 0, which nobody speaks: before version 1 the
-    /// field was a date.
+    /// Reads anything that is not a version number as version 0, which nobody supports. Before version 1, this field
+    /// was a date.
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         Ok(Self(u16::lenient(d)?.unwrap_or(0)))
     }
 }
 
 record! {
-    /// `initialize`: the client's part of the negotiation.
+    /// The `initialize` request: the client's part of the negotiation.
     pub struct InitializeRequest {
-        /// The latest version the client speaks.
+        /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
-        /// What the client can do.
+        /// The client's capabilities.
         defaulted client_capabilities: ClientCapabilities,
-        /// Who the client is.
+        /// The client's name and version.
         optional client_info: Implementation,
     }
 }
 
 record! {
-    /// The answer to `initialize`: the agent's part of the negotiation.
+    /// The response to `initialize`: the agent's part of the negotiation.
     pub struct InitializeResponse {
-        /// The version this connection speaks from here on.
+        /// The version of this connection from now on.
         required protocol_version: ProtocolVersion,
-        /// What the agent can do.
+        /// The agent's capabilities.
         defaulted agent_capabilities: AgentCapabilities,
-        /// How one can authenticate.
+        /// The auth methods that the agent offers.
         written_list auth_methods: AuthMethod,
-        /// Who the agent is.
+        /// The agent's name and version.
         optional agent_info: Implementation,
     }
 }
@@ -66,98 +66,98 @@ record! {
 record! {
     /// The name and version of a program.
     pub struct Implementation {
-        /// A name for programs.
+        /// The name, for programs.
         required name: String,
-        /// Its version.
+        /// The version.
         tolerant version: String,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         optional title: String,
     }
 }
 
 impl Default for Implementation {
-    /// Nobody: what does not say who it is.
+    /// Returns an empty name and version, for a program that does not give them.
     fn default() -> Self {
         Self::new("", "")
     }
 }
 
 record! {
-    /// What a client can do. What is absent it cannot.
+    /// The capabilities of a client. An absent capability is not supported.
     pub struct ClientCapabilities {
-        /// Which `fs/*` methods there are.
+        /// The `fs/*` methods that the client supports.
         defaulted fs: FileSystemCapabilities,
-        /// Whether all `terminal/*` methods are there.
+        /// Whether the client supports all `terminal/*` methods.
         defaulted terminal: bool,
-        /// What it understands of sessions.
+        /// Capabilities for sessions.
         optional session: ClientSessionCapabilities,
-        /// Several plans by id. Unstable.
+        /// Support for several plans, each with an id. Unstable.
         optional plan: PlanCapabilities,
-        /// What it can do for authentication.
+        /// Capabilities for authentication.
         defaulted auth: AuthCapabilities,
-        /// Which kinds of `elicitation/create` it can show.
+        /// The elicitation modes that the client supports.
         optional elicitation: ElicitationCapabilities,
-        /// That it shows subagents. Unstable.
+        /// Support for subagents. Unstable.
         optional subagents: SubagentCapabilities,
     }
 }
 
 record! {
-    /// Which `fs/*` methods a client has.
+    /// The `fs/*` methods that a client supports.
     pub struct FileSystemCapabilities {
-        /// `fs/read_text_file`.
+        /// Whether `fs/read_text_file` is supported.
         defaulted read_text_file: bool,
-        /// `fs/write_text_file`.
+        /// Whether `fs/write_text_file` is supported.
         defaulted write_text_file: bool,
     }
 }
 
 record! {
-    /// What a client understands of sessions.
+    /// A client's capabilities for sessions.
     pub struct ClientSessionCapabilities {
-        /// What it understands of config options beyond `select`.
+        /// Support for config options of other types than `select`.
         optional config_options: SessionConfigOptionsCapabilities,
-        /// Compactions of the conversation. Unstable.
+        /// Support for compactions. Unstable.
         optional compaction: CompactionCapabilities,
-        /// Notices. Unstable.
+        /// Support for notices. Unstable.
         optional notices: NoticeCapabilities,
     }
 }
 
 record! {
-    /// What a client understands of config options.
+    /// A client's capabilities for config options.
     pub struct SessionConfigOptionsCapabilities {
-        /// Options of type `boolean`.
+        /// Support for options of type `boolean`.
         optional boolean: BooleanConfigOptionCapabilities,
     }
 }
 
 record! {
-    /// Present when the client understands options of type `boolean`.
+    /// An empty object that marks support for options of type `boolean`.
     pub struct BooleanConfigOptionCapabilities {}
 }
 
 record! {
-    /// What an agent can do. What is absent it cannot.
+    /// The capabilities of an agent. An absent capability is not supported.
     pub struct AgentCapabilities from ReadAgentCapabilities {
-        /// `session/load`.
+        /// Whether `session/load` is supported.
         defaulted load_session: bool,
-        /// Which content it takes in prompts, beside text and resource links.
+        /// The content that the agent accepts in prompts, besides text and resource links.
         defaulted prompt_capabilities: PromptCapabilities,
-        /// Which MCP servers it connects to, beside those on stdio.
-        /// Read from `mcp` as well, as one page of the specification writes it.
+        /// The transports to MCP servers that the agent supports, besides stdio. Also read from `mcp`, the name on one
+        /// page of the specification.
         defaulted mcp_capabilities: McpCapabilities,
-        /// Which further `session/*` methods there are.
+        /// Support for further `session/*` methods.
         defaulted session_capabilities: SessionCapabilities,
-        /// What it can do for authentication.
+        /// Capabilities for authentication.
         defaulted auth: AgentAuthCapabilities,
-        /// `providers/list`, `providers/set` and `providers/disable`. Unstable.
+        /// Support for `providers/list`, `providers/set` and `providers/disable`. Unstable.
         optional providers: ProvidersCapabilities,
     }
 }
 
-/// An alias would refuse capabilities that have both names, which is what an agent writes that
-/// wants to be understood by everyone.
+/// The fields as read. A serde alias would reject capabilities with both names, which an agent may send to be
+/// compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadAgentCapabilities {
@@ -194,23 +194,23 @@ impl From<ReadAgentCapabilities> for AgentCapabilities {
 }
 
 record! {
-    /// Which content an agent takes in prompts, beside text and resource links.
+    /// The content that an agent accepts in prompts, besides text and resource links.
     pub struct PromptCapabilities {
-        /// [`ContentBlock::Image`](super::ContentBlock::Image).
+        /// Whether [`ContentBlock::Image`](super::ContentBlock::Image) is accepted.
         defaulted image: bool,
-        /// [`ContentBlock::Audio`](super::ContentBlock::Audio).
+        /// Whether [`ContentBlock::Audio`](super::ContentBlock::Audio) is accepted.
         defaulted audio: bool,
-        /// [`ContentBlock::Resource`](super::ContentBlock::Resource).
+        /// Whether [`ContentBlock::Resource`](super::ContentBlock::Resource) is accepted.
         defaulted embedded_context: bool,
     }
 }
 
 record! {
-    /// Which MCP servers an agent connects to, beside those on stdio.
+    /// The transports to MCP servers that an agent supports, besides stdio.
     pub struct McpCapabilities {
-        /// Over streamable HTTP.
+        /// Whether streamable HTTP is supported.
         defaulted http: bool,
-        /// Over SSE, which MCP has deprecated.
+        /// Whether SSE is supported, which MCP has deprecated.
         defaulted sse: bool,
     }
 }

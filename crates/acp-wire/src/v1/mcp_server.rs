@@ -1,28 +1,28 @@
-//! MCP servers that a client asks an agent to connect to: Session setup, "MCP Servers".
+//! MCP servers that an agent is to connect to: the specification's page "Session Setup", "MCP Servers".
 
 use super::EnvVariable;
 
 tagged! {
     /// An MCP server.
     pub enum McpServer by "type" {
-        /// Over streamable HTTP: needs `mcpCapabilities.http`.
+        /// A server over streamable HTTP. The agent must support `mcpCapabilities.http`.
         Http(McpServerHttp) = "http",
-        /// Over SSE: needs `mcpCapabilities.sse`.
+        /// A server over SSE. The agent must support `mcpCapabilities.sse`.
         Sse(McpServerSse) = "sse",
         ;
-        /// A program on stdin and stdout. Every agent takes it.
+        /// A program on stdin and stdout. Every agent supports it.
         Stdio(McpServerStdio) without tag
     }
     fallback = stdio_with_type;
 }
 
-/// Version 2 and some clients write a type for stdio, too.
+/// Reads the type `stdio`, which version 2 and some clients write.
 fn stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServer> {
     (tag == "stdio").then(|| object.read().ok().map(McpServer::Stdio))?
 }
 
 impl McpServer {
-    /// The server's name.
+    /// Returns the server's name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         match self {
@@ -37,14 +37,14 @@ impl McpServer {
 record! {
     /// An HTTP header.
     pub secret HttpHeader {
-        /// Its name.
+        /// The name.
         required name: String,
-        /// Its value.
+        /// The value.
         required value: String,
     }
 }
 
-/// Without the value, which may be secret.
+/// Omits the value, which may be secret.
 impl std::fmt::Debug for HttpHeader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpHeader")
@@ -56,11 +56,11 @@ impl std::fmt::Debug for HttpHeader {
 record! {
     /// An MCP server over streamable HTTP.
     pub struct McpServerHttp {
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// Where it is.
+        /// The URL.
         required url: String,
-        /// Headers to send with every request.
+        /// The headers to send with every request.
         required_list headers: HttpHeader,
     }
 }
@@ -68,11 +68,11 @@ record! {
 record! {
     /// An MCP server over SSE.
     pub struct McpServerSse {
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// Where it is.
+        /// The URL.
         required url: String,
-        /// Headers to send with every request.
+        /// The headers to send with every request.
         required_list headers: HttpHeader,
     }
 }
@@ -80,13 +80,13 @@ record! {
 record! {
     /// An MCP server that is a program on stdin and stdout.
     pub struct McpServerStdio {
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
         /// The program.
         required command: String,
-        /// Its arguments.
+        /// The arguments.
         required_list args: String,
-        /// Its environment.
+        /// The environment variables.
         required_list env: EnvVariable,
     }
 }

@@ -1,5 +1,5 @@
-//! Protocol version 1, as today's stable schema has it. One file a topic, named as the
-//! specification names it.
+//! Protocol version 1, according to the current stable schema. Each topic of the specification has a file of the same
+//! name.
 
 mod auth_status;
 mod authentication;

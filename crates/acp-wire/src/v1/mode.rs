@@ -1,4 +1,4 @@
-//! Session modes: the specification's page of that name. Config options supersede them.
+//! Session modes: the specification's page "Session Modes". Config options supersede them.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -6,16 +6,16 @@ use super::SessionId;
 use crate::{Meta, RawObject};
 
 string_id! {
-    /// Names a mode.
+    /// The id of a mode.
     pub struct SessionModeId;
 }
 
 record! {
     /// The modes of a session.
     pub struct SessionModeState {
-        /// The one it is in.
+        /// The id of the current mode.
         required current_mode_id: SessionModeId,
-        /// All of them.
+        /// All available modes.
         required_list available_modes: SessionMode,
     }
 }
@@ -23,38 +23,38 @@ record! {
 record! {
     /// A mode.
     pub struct SessionMode {
-        /// Its id.
+        /// The id of the mode.
         required id: SessionModeId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it does.
+        /// A description.
         optional description: String,
     }
 }
 
 record! {
-    /// `session/set_mode`.
+    /// The `session/set_mode` request.
     pub struct SetSessionModeRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// One of its available modes.
+        /// The id of one of the available modes.
         required mode_id: SessionModeId,
     }
 }
 
-/// The answer to `session/set_mode`.
+/// The response to `session/set_mode`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionModeResponse {
-    /// Custom data. Read from `meta` as well, as one page of the specification writes it.
+    /// Custom data (`_meta`). Also read from `meta`, the name on one page of the specification.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
 impl SetSessionModeResponse {
-    /// The empty answer.
+    /// Creates an empty response.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -71,16 +71,15 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 }
 
 record! {
-    /// The session's mode has changed.
+    /// An update of the session's mode.
     pub struct CurrentModeUpdate from ReadCurrentModeUpdate {
-        /// The mode it is in now. Read from `modeId` as well, as one page of the specification
-        /// writes it.
+        /// The id of the current mode. Also read from `modeId`, the name on one page of the specification.
         required current_mode_id: SessionModeId,
     }
 }
 
-/// An alias would refuse an update that has both names, which is what an agent writes that wants
-/// to be understood by everyone.
+/// The fields as read. A serde alias would reject an update with both names, which an agent may send to be compatible
+/// with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReadCurrentModeUpdate {

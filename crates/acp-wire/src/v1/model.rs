@@ -1,19 +1,19 @@
-//! Models, as agents had them before config options: `models` in session setup, and
-//! `session/set_model`. No schema has them any more; agents that are in use do.
+//! Models, which preceded config options: `models` in session setup, and `session/set_model`. They are no longer in any
+//! schema, but agents in use still have them.
 
 use super::SessionId;
 
 string_id! {
-    /// Names a model.
+    /// The id of a model.
     pub struct ModelId;
 }
 
 record! {
     /// The models of a session.
     pub struct SessionModelState {
-        /// The one it uses.
+        /// The id of the current model.
         required current_model_id: ModelId,
-        /// All of them.
+        /// All available models.
         required_list available_models: ModelInfo,
     }
 }
@@ -21,26 +21,26 @@ record! {
 record! {
     /// A model.
     pub struct ModelInfo {
-        /// Its id.
+        /// The id of the model.
         required model_id: ModelId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it is good for.
+        /// A description.
         optional description: String,
     }
 }
 
 record! {
-    /// `session/set_model`.
+    /// The `session/set_model` request.
     pub struct SetSessionModelRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// One of its available models.
+        /// The id of one of the available models.
         required model_id: ModelId,
     }
 }
 
 record! {
-    /// The answer to `session/set_model`.
+    /// The response to `session/set_model`.
     pub struct SetSessionModelResponse {}
 }

@@ -1,32 +1,32 @@
-//! Notices: what an agent wants a person to know that is not part of the conversation. Unstable: for
-//! clients that have `session.notices`.
+//! Notices: information for the user that is not part of the conversation. Unstable; the client must support
+//! `session.notices`.
 
 record! {
     /// A notice.
     pub struct Notice {
-        /// How serious it is.
+        /// The severity.
         required severity: NoticeSeverity,
-        /// What it says, in a few words; at least one character.
+        /// A short title, at least one character long.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_text))]
         required title: String,
-        /// More of it.
+        /// The details.
         optional description: String,
     }
 }
 
 open_enum! {
-    /// How serious a notice is.
+    /// The severity of a notice.
     pub enum NoticeSeverity {
-        /// Good to know.
+        /// Information.
         Info = "info",
-        /// Something is not as it should be.
+        /// A warning.
         Warning = "warning",
-        /// Something failed.
+        /// A failure.
         Error = "error",
     }
 }
 
 record! {
-    /// Present when the client shows notices.
+    /// An empty object that marks a client that shows notices.
     pub struct NoticeCapabilities {}
 }

@@ -1,65 +1,65 @@
-//! Permissions: Tool calls, "Requesting Permission".
+//! Permission requests: the specification's page "Tool Calls", "Requesting Permission".
 
 use super::{SessionId, ToolCallUpdate};
 
 string_id! {
-    /// Names an option of a permission request.
+    /// The id of an option of a permission request.
     pub struct PermissionOptionId;
 }
 
 record! {
-    /// `session/request_permission`.
+    /// The `session/request_permission` request.
     pub struct RequestPermissionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The tool call it is about, with what the user needs to decide.
+        /// The tool call, with the information that the user needs to decide.
         required tool_call: ToolCallUpdate,
-        /// What the user can answer.
+        /// The options that the user can choose from.
         required_list options: PermissionOption,
     }
 }
 
 record! {
-    /// An answer that the user can give.
+    /// An option of a permission request.
     pub struct PermissionOption {
-        /// Its id.
+        /// The id of the option.
         required option_id: PermissionOptionId,
-        /// What it says.
+        /// The text to show to the user.
         required name: String,
-        /// What it means.
+        /// The meaning of the option.
         tolerant kind: PermissionOptionKind,
     }
 }
 
 open_enum! {
-    /// What an answer means.
+    /// The meaning of a permission option.
     pub enum PermissionOptionKind {
-        /// Yes, this time.
+        /// Allow this time.
         AllowOnce = "allow_once",
-        /// Yes, and the same from now on.
+        /// Allow now and from now on.
         AllowAlways = "allow_always",
-        /// No, this time.
+        /// Reject this time.
         RejectOnce = "reject_once",
-        /// No, and the same from now on.
+        /// Reject now and from now on.
         RejectAlways = "reject_always",
     }
 }
 
 impl Default for PermissionOptionKind {
-    /// Agents are known to leave the kind out. Nothing may be chosen by itself then.
+    /// Returns an unknown kind, because some agents omit it. Such an option must not be chosen automatically.
     fn default() -> Self {
         Self::Unknown(String::new())
     }
 }
 
 impl PermissionOptionKind {
-    /// Whether it says yes.
+    /// Returns `true` if the option allows the tool call.
     #[must_use]
     pub fn allows(&self) -> bool {
         matches!(self, Self::AllowOnce | Self::AllowAlways)
     }
 
-    /// Whether it says no.
+    /// Returns `true` if the option rejects the tool call.
     #[must_use]
     pub fn rejects(&self) -> bool {
         matches!(self, Self::RejectOnce | Self::RejectAlways)
@@ -67,43 +67,43 @@ impl PermissionOptionKind {
 }
 
 record! {
-    /// The answer to `session/request_permission`.
+    /// The response to `session/request_permission`.
     pub struct RequestPermissionResponse {
-        /// What was decided.
+        /// The outcome.
         required outcome: RequestPermissionOutcome,
     }
 }
 
 tagged! {
-    /// What was decided.
+    /// The outcome of a permission request.
     pub enum RequestPermissionOutcome by "outcome" {
-        /// Nothing: the turn was cancelled.
+        /// The turn was cancelled before the user decided.
         Cancelled(CancelledPermissionOutcome) = "cancelled",
-        /// One of the options.
+        /// The user selected one of the options.
         Selected(SelectedPermissionOutcome) = "selected",
     }
 }
 
 impl RequestPermissionOutcome {
-    /// The turn was cancelled.
+    /// Creates the outcome of a cancelled turn.
     #[must_use]
     pub fn cancelled() -> Self {
         Self::Cancelled(CancelledPermissionOutcome::new())
     }
 
-    /// One of the options.
+    /// Creates the outcome for a selected option.
     pub fn selected(option: impl Into<PermissionOptionId>) -> Self {
         Self::Selected(SelectedPermissionOutcome::new(option))
     }
 }
 
 record! {
-    /// The turn was cancelled before anything was decided.
+    /// The outcome when the turn was cancelled before the user decided.
     pub struct CancelledPermissionOutcome {}
 }
 
 record! {
-    /// One of the options was chosen.
+    /// The outcome when the user selected an option.
     pub struct SelectedPermissionOutcome {
         /// The id of the selected option.
         required option_id: PermissionOptionId,

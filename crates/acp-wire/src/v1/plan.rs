@@ -1,4 +1,4 @@
-//! Agent plan: the specification's page of that name.
+//! Agent plan: the specification's page "Agent Plan".
 
 use serde::Deserialize;
 
@@ -6,20 +6,20 @@ use crate::Meta;
 use crate::lenient::Lenient;
 
 record! {
-    /// The whole plan; it replaces the one before.
+    /// The whole plan, which replaces the previous one.
     pub struct Plan {
-        /// Its entries, in order.
+        /// The entries, in order.
         required_list entries: PlanEntry,
     }
 }
 
 string_id! {
-    /// Names a plan within its session.
+    /// The id of a plan, unique in its session.
     pub struct PlanId;
 }
 
 record! {
-    /// A plan among several, whole. Unstable in version 1: for clients that have `plan`.
+    /// One of several plans, in full. Unstable in version 1; the client must support `plan`.
     pub struct PlanUpdate {
         /// The plan.
         required plan: PlanUpdateContent,
@@ -27,17 +27,17 @@ record! {
 }
 
 record! {
-    /// A plan is gone. Unstable: for clients that have `plan`.
+    /// The removal of a plan. Unstable; the client must support `plan`.
     pub struct PlanRemoved {
-        /// The plan.
+        /// The id of the plan.
         required plan_id: PlanId,
     }
 }
 
 tagged! {
-    /// What a plan is made of.
+    /// The content of a plan.
     pub enum PlanUpdateContent by "type" {
-        /// Entries.
+        /// A list of entries.
         Items(PlanItems) = "items",
         /// A file.
         File(PlanFile) = "file",
@@ -47,16 +47,16 @@ tagged! {
 }
 
 record! {
-    /// A plan of entries.
+    /// A plan that consists of entries.
     pub struct PlanItems from ReadPlanItems<PlanEntry> {
-        /// The plan. Read from `id` as well, as one page of the specification writes it.
+        /// The id of the plan. Also read from `id`, the name on one page of the specification.
         required plan_id: PlanId,
-        /// Its entries, in order.
+        /// The entries, in order.
         required_list entries: PlanEntry,
     }
 }
 
-/// An alias would refuse a plan that has both names.
+/// The fields as read. A serde alias would reject a plan with both names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReadPlanItems<E: Lenient> {
@@ -91,9 +91,9 @@ impl TryFrom<ReadPlanItems<PlanEntry>> for PlanItems {
 record! {
     /// A plan that is a file.
     pub struct PlanFile {
-        /// The plan.
+        /// The id of the plan.
         required plan_id: PlanId,
-        /// The file.
+        /// The URI of the file.
         required uri: String,
     }
 }
@@ -101,7 +101,7 @@ record! {
 record! {
     /// A plan that is Markdown text.
     pub struct PlanMarkdown {
-        /// The plan.
+        /// The id of the plan.
         required plan_id: PlanId,
         /// The text.
         required content: String,
@@ -109,16 +109,16 @@ record! {
 }
 
 record! {
-    /// Present when the client takes `plan_update` and `plan_removed`.
+    /// An empty object that marks support for `plan_update` and `plan_removed`.
     pub struct PlanCapabilities {}
 }
 
 record! {
     /// A step of a plan.
     pub struct PlanEntry {
-        /// What is to be done.
+        /// A description of the task.
         required content: String,
-        /// How important it is.
+        /// The priority.
         tolerant priority: PlanEntryPriority,
         /// The status.
         tolerant status: PlanEntryStatus,
@@ -126,24 +126,24 @@ record! {
 }
 
 open_enum! {
-    /// How important a step is.
+    /// The priority of a step.
     #[derive(Default)]
     pub enum PlanEntryPriority {
-        /// It decides over the goal.
+        /// Critical for the goal.
         High = "high",
-        /// It matters.
+        /// Important.
         #[default]
         Medium = "medium",
-        /// It would be good to have.
+        /// Desirable.
         Low = "low",
     }
 }
 
 open_enum! {
-    /// How far a step is.
+    /// The status of a step.
     #[derive(Default)]
     pub enum PlanEntryStatus {
-        /// Not begun.
+        /// Not started.
         #[default]
         Pending = "pending",
         /// In progress.

@@ -1,11 +1,11 @@
-//! Prompt turn: the specification's page of that name.
+//! Prompt turn: the specification's page "Prompt Turn".
 
 use super::{ContentBlock, SessionId};
 
 record! {
-    /// `session/prompt`: the user's message.
+    /// The `session/prompt` request: the user's message.
     pub struct PromptRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
         /// The message.
         required prompt: Vec<ContentBlock>,
@@ -13,32 +13,32 @@ record! {
 }
 
 record! {
-    /// The answer to `session/prompt`: the end of the turn.
+    /// The response to `session/prompt`, which ends the turn.
     pub struct PromptResponse {
         /// Why the turn ended.
         required stop_reason: StopReason,
-        /// What the turn has used. Unstable.
+        /// The tokens used by the turn. Unstable.
         optional usage: Usage,
     }
 }
 
 record! {
-    /// Tokens that a turn has used. Unstable.
+    /// The tokens used by a turn. Unstable.
     pub struct Usage {
-        /// All of them.
+        /// The total number.
         #[serde(deserialize_with = "crate::lenient::required")]
         required total_tokens: u64,
-        /// Of what was sent to the model.
+        /// Tokens sent to the model.
         #[serde(deserialize_with = "crate::lenient::required")]
         required input_tokens: u64,
-        /// Of what the model sent.
+        /// Tokens received from the model.
         #[serde(deserialize_with = "crate::lenient::required")]
         required output_tokens: u64,
-        /// Of what the model thought.
+        /// Tokens of the model's thinking.
         optional thought_tokens: u64,
-        /// Read from a cache.
+        /// Tokens read from a cache.
         optional cached_read_tokens: u64,
-        /// Written to a cache.
+        /// Tokens written to a cache.
         optional cached_write_tokens: u64,
     }
 }
@@ -46,23 +46,23 @@ record! {
 open_enum! {
     /// Why a turn ended.
     pub enum StopReason {
-        /// The agent has finished.
+        /// The agent finished.
         EndTurn = "end_turn",
-        /// The model's limit of tokens was reached.
+        /// The model's token limit was reached.
         MaxTokens = "max_tokens",
-        /// The limit of model requests in a turn was reached.
+        /// The limit of model requests in one turn was reached.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refuses; the prompt and what came after it are not part of the next one.
+        /// The agent refused. The prompt and everything after it are not included in the next prompt.
         Refusal = "refusal",
-        /// The client cancelled.
+        /// The client cancelled the turn.
         Cancelled = "cancelled",
     }
 }
 
 record! {
-    /// `session/cancel`: ends the session's turn.
+    /// The `session/cancel` notification: cancels the session's turn.
     pub struct CancelNotification {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
     }
 }

@@ -1,28 +1,28 @@
-//! Where an agent's models are called, for clients that route the calls themselves. Unstable: for agents that have
+//! The providers of an agent's models, for clients that route the calls themselves. Unstable; the agent must support
 //! `providers`.
 
 use std::collections::BTreeMap;
 
 string_id! {
-    /// Names a provider of models.
+    /// The id of a model provider.
     pub struct ProviderId;
 }
 
 record! {
-    /// `providers/list`.
+    /// The `providers/list` request.
     pub struct ListProvidersRequest {}
 }
 
 record! {
-    /// The answer to `providers/list`.
+    /// The response to `providers/list`.
     pub struct ListProvidersResponse {
-        /// The providers that can be set.
+        /// The providers that can be configured.
         required_list providers: ProviderInfo,
     }
 }
 
 record! {
-    /// A provider.
+    /// A model provider.
     pub struct ProviderInfo {
         /// The id of the provider.
         required provider_id: ProviderId,
@@ -30,54 +30,54 @@ record! {
         required_list supported: LlmProtocol,
         /// Whether it cannot be disabled.
         required required: bool,
-        /// Where it is called; absent while it is disabled.
+        /// The current configuration. Absent while the provider is disabled.
         optional current: ProviderCurrentConfig,
     }
 }
 
 record! {
-    /// Where a provider is called.
+    /// The current configuration of a provider.
     pub struct ProviderCurrentConfig {
-        /// By which protocol.
+        /// The wire format.
         required api_type: LlmProtocol,
-        /// Under which URL.
+        /// The base URL.
         required base_url: String,
     }
 }
 
 open_enum! {
-    /// A protocol by which models are called.
+    /// A wire format for calling models.
     pub enum LlmProtocol {
-        /// Anthropic's.
+        /// Anthropic's format.
         Anthropic = "anthropic",
-        /// OpenAI's.
+        /// OpenAI's format.
         Openai = "openai",
-        /// Azure OpenAI's.
+        /// Azure OpenAI's format.
         Azure = "azure",
-        /// Google Vertex AI's.
+        /// Google Vertex AI's format.
         Vertex = "vertex",
-        /// AWS Bedrock's.
+        /// AWS Bedrock's format.
         Bedrock = "bedrock",
     }
 }
 
 record! {
-    /// `providers/set`: replaces all that is set for a provider.
+    /// The `providers/set` request: replaces the whole configuration of a provider.
     pub secret SetProviderRequest {
         /// The id of the provider.
         required provider_id: ProviderId,
         /// The wire format to use.
         required api_type: LlmProtocol,
-        /// Under which URL.
+        /// The base URL.
         required base_url: String,
-        /// What is sent with each call; there may be keys among them.
+        /// The headers to send with each call. They may contain keys.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         defaulted headers: BTreeMap<String, String>,
     }
 }
 
 impl std::fmt::Debug for SetProviderRequest {
-    /// The values of headers stay out of logs.
+    /// Omits the values of headers, to keep them out of logs.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let headers: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("SetProviderRequest")
@@ -89,12 +89,12 @@ impl std::fmt::Debug for SetProviderRequest {
 }
 
 record! {
-    /// The answer to `providers/set`.
+    /// The response to `providers/set`.
     pub struct SetProviderResponse {}
 }
 
 record! {
-    /// `providers/disable`.
+    /// The `providers/disable` request.
     pub struct DisableProviderRequest {
         /// The id of the provider.
         required provider_id: ProviderId,
@@ -102,11 +102,11 @@ record! {
 }
 
 record! {
-    /// The answer to `providers/disable`.
+    /// The response to `providers/disable`.
     pub struct DisableProviderResponse {}
 }
 
 record! {
-    /// Present when the agent has `providers/list`, `providers/set` and `providers/disable`.
+    /// An empty object that marks support for `providers/list`, `providers/set` and `providers/disable`.
     pub struct ProvidersCapabilities {}
 }

@@ -1,4 +1,4 @@
-//! Session setup: the specification's page of that name, and what came after it (`session/list`,
+//! Session setup: the specification's page "Session Setup", and related later additions (`session/list`,
 //! `session/resume`, `session/close`, `session/delete`, `session_info_update`, `usage_update`).
 
 use super::{
@@ -7,152 +7,156 @@ use super::{
 };
 
 string_id! {
-    /// Names a session.
+    /// The id of a session.
     pub struct SessionId;
-    /// Names a message, whose chunks carry it.
+    /// The id of a message, which its chunks carry.
     pub struct MessageId;
 }
 
 impl Default for MessageId {
-    /// The empty id: that of a message whose agent gives none.
+    /// Returns the empty id, for messages of agents that send none.
     fn default() -> Self {
         "".into()
     }
 }
 
 record! {
-    /// `session/new`.
+    /// The `session/new` request.
     pub struct NewSessionRequest {
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         required_list mcp_servers: McpServer,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support
+        /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 record! {
-    /// The answer to `session/new`.
+    /// The response to `session/new`.
     pub struct NewSessionResponse {
-        /// The new session.
+        /// The id of the new session.
         required session_id: SessionId,
-        /// Its modes.
+        /// The session's modes.
         optional modes: SessionModeState,
-        /// Its config options.
+        /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// Its models. Unstable: of agents that have no config option for them.
+        /// The session's models. Unstable; sent by agents that have no config option for them.
         optional models: SessionModelState,
     }
 }
 
 record! {
-    /// `session/load`: the session's conversation is replayed before the answer.
+    /// The `session/load` request. The agent replays the conversation before it responds.
     pub struct LoadSessionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         required_list mcp_servers: McpServer,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support
+        /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 record! {
-    /// The answer to `session/load`.
+    /// The response to `session/load`.
     pub struct LoadSessionResponse {
         /// The session's modes.
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable: of agents that have no config option for them.
+        /// The session's models. Unstable; sent by agents that have no config option for them.
         optional models: SessionModelState,
     }
 }
 
 record! {
-    /// `session/resume`: as `session/load`, without the replay.
+    /// The `session/resume` request: like `session/load`, but without a replay.
     pub struct ResumeSessionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support
+        /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 record! {
-    /// The answer to `session/resume`.
+    /// The response to `session/resume`.
     pub struct ResumeSessionResponse {
         /// The session's modes.
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// The session's models. Unstable: of agents that have no config option for them.
+        /// The session's models. Unstable; sent by agents that have no config option for them.
         optional models: SessionModelState,
     }
 }
 
 record! {
-    /// `session/fork`: a new session that begins as a copy of another. Unstable: for agents that have
-    /// `sessionCapabilities.fork`.
+    /// The `session/fork` request: opens a new session that starts as a copy of another one. Unstable; the agent must
+    /// support `sessionCapabilities.fork`.
     pub struct ForkSessionRequest {
-        /// The session to copy.
+        /// The id of the session to copy.
         required session_id: SessionId,
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support
+        /// `sessionCapabilities.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 record! {
-    /// The answer to `session/fork`.
+    /// The response to `session/fork`.
     pub struct ForkSessionResponse {
-        /// The new session.
+        /// The id of the new session.
         required session_id: SessionId,
-        /// Its modes.
+        /// The session's modes.
         optional modes: SessionModeState,
-        /// Its config options.
+        /// The session's config options.
         optional_list config_options: SessionConfigOption,
-        /// Its models. Unstable: of agents that have no config option for them.
+        /// The session's models. Unstable; sent by agents that have no config option for them.
         optional models: SessionModelState,
     }
 }
 
 record! {
-    /// `session/list`.
+    /// The `session/list` request.
     pub struct ListSessionsRequest {
-        /// Only sessions with this working directory.
+        /// List only sessions with this working directory.
         optional cwd: String,
-        /// Where the page before ended.
+        /// The cursor of the page, from the previous response.
         optional cursor: String,
-        /// Whether archived sessions are among them. Unstable: for agents that have `sessionCapabilities.archive`.
+        /// Whether to list archived sessions. Unstable; the agent must support `sessionCapabilities.archive`.
         strict archived: SessionArchiveFilter,
     }
 }
 
 record! {
-    /// The answer to `session/list`: a page.
+    /// The response to `session/list`: one page.
     pub struct ListSessionsResponse {
         /// The sessions of this page.
         required_list sessions: SessionInfo,
-        /// To be given for the next page; absent on the last.
+        /// The cursor of the next page. Absent on the last page.
         optional next_cursor: String,
     }
 }
@@ -160,85 +164,86 @@ record! {
 record! {
     /// A session in a list.
     pub struct SessionInfo {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// Its working directory.
+        /// The working directory.
         required cwd: String,
-        /// Its further roots.
+        /// Further roots.
         list additional_directories: String,
-        /// The title that is shown to the user.
+        /// The title to show to the user.
         optional title: String,
-        /// When it last changed (ISO 8601).
+        /// The time of the last change (ISO 8601).
         optional updated_at: String,
-        /// Whether it is archived. Unstable: agents that have `sessionCapabilities.archive` say so of each.
+        /// Whether the session is archived. Unstable; agents that support `sessionCapabilities.archive` send it for
+        /// every session.
         optional archived: bool,
     }
 }
 
 record! {
-    /// `session/delete`.
+    /// The `session/delete` request.
     pub struct DeleteSessionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The answer to `session/delete`.
+    /// The response to `session/delete`.
     pub struct DeleteSessionResponse {}
 }
 
 record! {
-    /// `session/set_title`. Unstable: for agents that have `sessionCapabilities.title`.
+    /// The `session/set_title` request. Unstable; the agent must support `sessionCapabilities.title`.
     pub struct SetSessionTitleRequest {
-        /// The session, which need not be open.
+        /// The id of the session, which need not be open.
         required session_id: SessionId,
-        /// Its new title, for users.
+        /// The new title to show to the user.
         required title: String,
     }
 }
 
 record! {
-    /// The answer to `session/set_title`.
+    /// The response to `session/set_title`.
     pub struct SetSessionTitleResponse {
-        /// The title that is kept: the agent may have trimmed or shortened it.
+        /// The stored title, which the agent may have trimmed or truncated.
         required title: String,
     }
 }
 
 record! {
-    /// `session/close`: cancels what runs and frees what the session holds.
+    /// The `session/close` request: cancels running work and frees the session's resources.
     pub struct CloseSessionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The answer to `session/close`.
+    /// The response to `session/close`.
     pub struct CloseSessionResponse {}
 }
 
 record! {
-    /// What a session is called and when it changed. What is absent stays as it is, `null` clears.
+    /// An update of a session's title and time of change. Absent fields are unchanged; `null` clears a field.
     pub struct SessionInfoUpdate {
-        /// The title that is shown to the user.
+        /// The title to show to the user.
         clearable title: String,
-        /// When it last changed (ISO 8601).
+        /// The time of the last change (ISO 8601).
         clearable updated_at: String,
     }
 }
 
 record! {
-    /// How full the model's context is, and what the session has cost.
+    /// The context usage, and the cost of the session.
     pub struct UsageUpdate {
-        /// Tokens in the context now.
+        /// The tokens in the context now.
         #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
-        /// Tokens that fit into it.
+        /// The size of the context window, in tokens.
         #[serde(deserialize_with = "crate::lenient::required")]
         required size: u64,
-        /// What the session has cost so far.
+        /// The cost of the session so far.
         optional cost: Cost,
     }
 }
@@ -246,10 +251,10 @@ record! {
 record! {
     /// An amount of money.
     pub struct Cost {
-        /// How much.
+        /// The amount.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))]
         required amount: f64,
-        /// Of what (ISO 4217, such as `USD`).
+        /// The currency (ISO 4217, such as `USD`).
         required currency: String,
     }
 }

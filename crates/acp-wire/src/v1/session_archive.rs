@@ -1,42 +1,42 @@
-//! Archived sessions: kept, and hidden from lists unless they are asked for. Unstable: for agents that have
-//! `sessionCapabilities.archive`, in version 2 `session.archive`.
+//! Archived sessions, which are stored but not listed by default. Unstable; the agent must support
+//! `sessionCapabilities.archive`, or `session.archive` in version 2.
 
 use super::SessionId;
 
 record! {
-    /// `session/archive`: hides a session from lists. If it is open, it is closed first.
+    /// The `session/archive` request: hides a session from lists. If it is open, it is closed first.
     pub struct ArchiveSessionRequest {
-        /// The session, which need not be open.
+        /// The id of the session, which need not be open.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The answer to `session/archive`.
+    /// The response to `session/archive`.
     pub struct ArchiveSessionResponse {}
 }
 
 record! {
-    /// `session/unarchive`: shows a session in lists again. It is not opened by this.
+    /// The `session/unarchive` request: shows a session in lists again. It does not open the session.
     pub struct UnarchiveSessionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The answer to `session/unarchive`.
+    /// The response to `session/unarchive`.
     pub struct UnarchiveSessionResponse {}
 }
 
 open_enum! {
-    /// Which sessions `session/list` gives. An agent refuses a value that it does not know.
+    /// Which sessions `session/list` returns. An agent rejects an unknown value.
     pub enum SessionArchiveFilter {
-        /// Those that are not archived: as if nothing were said.
+        /// Sessions that are not archived. This is the default.
         Exclude = "exclude",
-        /// Both.
+        /// All sessions.
         Include = "include",
-        /// Those that are archived.
+        /// Archived sessions.
         Only = "only",
     }
 }

@@ -1,30 +1,30 @@
-//! Whether an agent has a session in memory. Unstable: for agents that have `sessionCapabilities.status`, in version 2
-//! `session.status`.
+//! Whether a session is open. Unstable; the agent must support `sessionCapabilities.status`, or `session.status` in
+//! version 2.
 
 use super::SessionId;
 
 record! {
-    /// `session/status`: changes nothing.
+    /// The `session/status` request. It changes nothing.
     pub struct SessionStatusRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The answer to `session/status`. It may be out of date when it arrives.
+    /// The response to `session/status`. It may be out of date when it arrives.
     pub struct SessionStatusResponse {
-        /// Whether the agent has it in memory.
+        /// Whether the agent has the session in memory.
         required status: SessionStatus,
     }
 }
 
 open_enum! {
-    /// Whether an agent has a session in memory. What is not known is to be taken for [`Saved`](Self::Saved).
+    /// Whether an agent has a session in memory. Treat an unknown value as [`Saved`](Self::Saved).
     pub enum SessionStatus {
-        /// It has, for whichever connection.
+        /// The session is in memory, for any connection.
         Open = "open",
-        /// It has not, but knows the session and can open it again.
+        /// The session is stored and can be opened again, but is not in memory.
         Saved = "saved",
     }
 }

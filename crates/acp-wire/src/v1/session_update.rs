@@ -1,4 +1,4 @@
-//! `session/update`: what happens in a session, as the agent reports it.
+//! Session updates: `session/update`, with which the agent reports what happens in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -8,66 +8,65 @@ use super::{
 };
 
 record! {
-    /// `session/update`.
+    /// The `session/update` notification.
     pub struct SessionNotification {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// What happened.
+        /// The update.
         required update: SessionUpdate,
     }
 }
 
 tagged! {
-    /// What happened in a session. What is larger and rarer than a piece of a message is behind a pointer.
+    /// An update of a session. The variants that are larger and rarer than a chunk of a message are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
-        /// A piece of the user's message, when a session is replayed.
+        /// A chunk of a user message, sent during a replay.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
-        /// A piece of the agent's message.
+        /// A chunk of an agent message.
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",
-        /// A piece of what the agent thinks.
+        /// A chunk of the agent's thoughts.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
         /// A new tool call.
         ToolCall(Box<ToolCall>) = "tool_call",
         /// A change of a tool call.
         ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
-        /// The plan, whole.
+        /// The whole plan.
         Plan(Plan) = "plan",
-        /// The commands, all of them.
+        /// All slash commands.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
-        /// Another mode.
+        /// A new mode.
         CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
-        /// The config options, all of them.
+        /// All config options.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// Another title.
+        /// A new title.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// Context and cost.
+        /// The context usage and the cost.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
-        /// A plan among several. Unstable: for clients that have `plan`.
+        /// One of several plans. Unstable; the client must support `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
-        /// A plan is gone. Unstable: for clients that have `plan`.
+        /// The removal of a plan. Unstable; the client must support `plan`.
         PlanRemoved(PlanRemoved) = "plan_removed",
-        /// Something a person should know. Unstable: for clients that have `session.notices`.
+        /// A notice for the user. Unstable; the client must support `session.notices`.
         Notice(Box<Notice>) = "notice",
-        /// The conversation is shortened. Unstable: for clients that have `session.compaction`.
+        /// A compaction. Unstable; the client must support `session.compaction`.
         CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
-        /// A piece of what is left of it. Unstable: for clients that have `session.compaction`.
+        /// A chunk of a compaction's summary. Unstable; the client must support `session.compaction`.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
-        /// The session has a subagent, or something about it has changed. Unstable: for clients that have
-        /// `subagents`.
+        /// A new subagent, or a change of one. Unstable; the client must support `subagents`.
         SubagentUpdate(Box<SubagentUpdate>) = "subagent_update",
-        /// A message from one session to another. Unstable, as above.
+        /// A message from one session to another. Unstable; the client must support `subagents`.
         SessionMessage(Box<SessionMessage>) = "session_message",
-        /// A piece of such a message. Unstable, as above.
+        /// A chunk of a message from one session to another. Unstable; the client must support `subagents`.
         SessionMessageChunk(SessionMessageChunk) = "session_message_chunk",
     }
 }
 
 record! {
-    /// A piece of a message.
+    /// A chunk of a message.
     pub struct ContentChunk {
         /// The content of the chunk.
         required content: ContentBlock,
-        /// The message it belongs to.
+        /// The id of the message that the chunk belongs to.
         optional message_id: MessageId,
     }
 }

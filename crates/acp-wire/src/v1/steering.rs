@@ -1,14 +1,14 @@
-//! A message for the turn that runs: the extension `_session/steering`, as several agents in use have it. Offered by
-//! `_meta.steering.supported` of the answer to `initialize`.
+//! Steering: the extension `_session/steering`, as several agents in use support it. They announce it with
+//! `_meta.steering.supported` in the response to `initialize`.
 
 use super::{ContentBlock, SessionId};
 
 record! {
-    /// `_session/steering`: puts a message into the turn that runs.
+    /// The `_session/steering` request: adds a message to the running turn.
     pub struct SteerRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The message; at least one block.
+        /// The message, at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
@@ -20,23 +20,23 @@ impl crate::Request for SteerRequest {
 }
 
 record! {
-    /// The answer to `_session/steering`.
+    /// The response to `_session/steering`.
     pub struct SteerResponse {
-        /// What became of the message.
+        /// The outcome.
         required outcome: SteeringOutcome,
-        /// Why, for programs: `noRunningTurn`.
+        /// The reason, for programs, such as `noRunningTurn`.
         optional reason: String,
     }
 }
 
 open_enum! {
-    /// What became of a message for the turn that runs.
+    /// The outcome of a steering request.
     pub enum SteeringOutcome {
-        /// It is part of the turn.
+        /// The message was added to the running turn.
         Injected = "injected",
-        /// No turn ran, and it began one that no `session/prompt` stands for.
+        /// No turn was running. The message started one without a `session/prompt`.
         StartedNewTurn = "startedNewTurn",
-        /// No turn ran. The message is lost unless it is sent as a prompt.
+        /// No turn was running. The message is lost unless the client sends it as a prompt.
         PromptRequired = "promptRequired",
     }
 }

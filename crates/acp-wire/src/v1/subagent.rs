@@ -1,25 +1,25 @@
-//! Subagents: sessions that a session has made and owns, and what sessions say to each other. Unstable.
+//! Subagents: sessions that another session started, and the messages between sessions. Unstable.
 
 use super::{ContentBlock, MessageId, SessionId};
 use crate::v2::StateUpdate;
 
 record! {
-    /// The session of this update has made another one, its child; or something about that has changed. What
-    /// belongs to the child comes as updates and requests of its own session.
+    /// A new subagent of the session of this update, or a change of one. Updates and requests of the subagent carry the
+    /// id of its own session.
     pub patch SubagentUpdate {
-        /// The child.
+        /// The id of the subagent's session.
         required session_id: SessionId,
-        /// What it is for, for users.
+        /// A short description of its task, to show to the user.
         clearable title: String,
-        /// The same at length.
+        /// A longer description of its task.
         clearable description: String,
-        /// What a client may do with it; nothing if absent.
+        /// What a client may do with the subagent; nothing if absent.
         clearable capabilities: SubagentSessionCapabilities,
-        /// What it does; as its own `state_update` tells it.
+        /// Its state, as in its own `state_update`.
         clearable state: StateUpdate,
-        /// Its working directory, absolute; if absent its parent's.
+        /// The working directory, as an absolute path. If absent, that of the parent.
         clearable cwd: String,
-        /// Its further roots, absolute; if absent its parent's.
+        /// Further roots, as absolute paths. If absent, those of the parent.
         clearable_list additional_directories: String,
     }
 }
@@ -27,38 +27,38 @@ record! {
 record! {
     /// What a client may do with a subagent's session.
     pub struct SubagentSessionCapabilities {
-        /// Cancel its work.
+        /// Support for the cancellation of its work.
         optional cancel: SessionCancelCapabilities,
     }
 }
 
 record! {
-    /// Present when a session's work can be cancelled.
+    /// An empty object that marks a session whose work can be cancelled.
     pub struct SessionCancelCapabilities {}
 }
 
 record! {
-    /// A message from one session to another. Both show it, each with an id of its own.
+    /// A message from one session to another. It appears in both sessions, with a different id in each.
     pub patch SessionMessage {
-        /// Its id in this session.
+        /// The id of the message in this session.
         required message_id: MessageId,
-        /// Who has sent it.
+        /// The session that sent the message.
         clearable sender_session_id: SessionId,
-        /// Who gets it.
+        /// The session that receives the message.
         clearable recipient_session_id: SessionId,
-        /// Its id in the session of the sender.
+        /// The id of the message in the sender's session.
         clearable sender_message_id: MessageId,
-        /// Its id in the session of the recipient.
+        /// The id of the message in the recipient's session.
         clearable recipient_message_id: MessageId,
-        /// What it says, all of it.
+        /// The whole content.
         clearable_list content: ContentBlock,
     }
 }
 
 record! {
-    /// A piece of a message from one session to another.
+    /// A chunk of a message from one session to another.
     pub struct SessionMessageChunk {
-        /// The message's id in this session.
+        /// The id of the message in this session.
         required message_id: MessageId,
         /// The content of the chunk.
         required content: ContentBlock,
@@ -66,6 +66,6 @@ record! {
 }
 
 record! {
-    /// Present when the client shows subagents.
+    /// An empty object that marks a client that shows subagents.
     pub struct SubagentCapabilities {}
 }

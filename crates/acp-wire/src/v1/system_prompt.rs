@@ -1,47 +1,47 @@
-//! A client's own instructions for the model. Unstable: for agents that have `sessionCapabilities.systemPrompt`, in
-//! version 2 `session.systemPrompt`.
+//! A client's own instructions for the model. Unstable; the agent must support `sessionCapabilities.systemPrompt`, or
+//! `session.systemPrompt` in version 2.
 
 use super::ContentBlock;
 
 record! {
-    /// A client's own instructions for the model, for a session.
+    /// A client's own instructions for the model in one session.
     pub struct SystemPrompt {
-        /// How they go with those of the agent.
+        /// How to combine them with the agent's instructions.
         required mode: SystemPromptMode,
-        /// What they say: blocks of text, at least one.
+        /// The instructions: blocks of text, at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required content: Vec<ContentBlock>,
     }
 }
 
 open_enum! {
-    /// How a client's instructions go with those of the agent. An agent refuses what it does not know.
+    /// How to combine a client's instructions with the agent's. An agent rejects an unknown mode.
     pub enum SystemPromptMode {
-        /// Both are said.
+        /// They are appended to the agent's instructions.
         Append = "append",
-        /// They replace the agent's own. For agents that have `systemPrompt.mode.override`.
+        /// They replace the agent's instructions. The agent must support `systemPrompt.mode.override`.
         Override = "override",
     }
 }
 
 record! {
-    /// Present when the agent takes a client's own instructions.
+    /// Support for a client's own instructions.
     pub struct SessionSystemPromptCapabilities {
-        /// Ways beside [`SystemPromptMode::Append`].
+        /// Support for modes besides [`SystemPromptMode::Append`].
         optional mode: SessionSystemPromptModeCapabilities,
     }
 }
 
 record! {
-    /// Ways beside [`SystemPromptMode::Append`].
+    /// Support for modes besides [`SystemPromptMode::Append`].
     pub struct SessionSystemPromptModeCapabilities {
-        /// [`SystemPromptMode::Override`].
+        /// Support for [`SystemPromptMode::Override`].
         #[serde(rename = "override")]
         optional overriding: SessionSystemPromptOverrideCapabilities,
     }
 }
 
 record! {
-    /// Present when an agent takes [`SystemPromptMode::Override`].
+    /// An empty object that marks support for [`SystemPromptMode::Override`].
     pub struct SessionSystemPromptOverrideCapabilities {}
 }

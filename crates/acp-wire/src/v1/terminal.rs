@@ -1,26 +1,26 @@
-//! Terminals: the specification's page of that name. All need the client's `terminal`.
+//! Terminals: the specification's page "Terminals". All methods require the client's capability `terminal`.
 
 use super::SessionId;
 
 string_id! {
-    /// Names a terminal.
+    /// The id of a terminal.
     pub struct TerminalId;
 }
 
 record! {
-    /// `terminal/create`: starts a command.
+    /// The `terminal/create` request: starts a command.
     pub struct CreateTerminalRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
         /// The program.
         required command: String,
-        /// Its arguments.
+        /// The arguments.
         list args: String,
-        /// Environment to add to the client's own.
+        /// The environment variables to add to the client's own.
         list env: EnvVariable,
-        /// Where to run it, an absolute path.
+        /// The working directory, as an absolute path.
         optional cwd: String,
-        /// How many bytes of output to keep at most; the beginning goes first.
+        /// The maximum length of the stored output, in bytes. The start is dropped first.
         optional output_byte_limit: u64,
     }
 }
@@ -28,14 +28,14 @@ record! {
 record! {
     /// An environment variable.
     pub secret EnvVariable {
-        /// Its name.
+        /// The name.
         required name: String,
-        /// Its value.
+        /// The value.
         required value: String,
     }
 }
 
-/// Without the value, which may be secret.
+/// Omits the value, which may be secret.
 impl std::fmt::Debug for EnvVariable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EnvVariable")
@@ -45,91 +45,91 @@ impl std::fmt::Debug for EnvVariable {
 }
 
 record! {
-    /// The answer to `terminal/create`.
+    /// The response to `terminal/create`.
     pub struct CreateTerminalResponse {
-        /// The new terminal.
+        /// The id of the new terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// `terminal/output`.
+    /// The `terminal/output` request.
     pub struct TerminalOutputRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The answer to `terminal/output`.
+    /// The response to `terminal/output`.
     pub struct TerminalOutputResponse {
-        /// What is kept of the output.
+        /// The stored output.
         required output: String,
-        /// Whether more was printed than is kept.
+        /// Whether the output was truncated.
         tolerant truncated: bool,
-        /// How the command ended; absent while it runs.
+        /// The exit status of the command. Absent while it runs.
         optional exit_status: TerminalExitStatus,
     }
 }
 
 record! {
-    /// How a command ended.
+    /// The exit status of a command.
     pub struct TerminalExitStatus {
-        /// Its exit code; absent when a signal ended it.
+        /// The exit code. Absent if a signal terminated the command.
         optional exit_code: u32,
-        /// The signal that ended it, such as `SIGKILL`.
+        /// The signal that terminated the command, such as `SIGKILL`.
         optional signal: String,
     }
 }
 
 record! {
-    /// `terminal/release`: ends the command if it runs, and frees the terminal.
+    /// The `terminal/release` request: kills the command if it is running, and frees the terminal.
     pub struct ReleaseTerminalRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The answer to `terminal/release`.
+    /// The response to `terminal/release`.
     pub struct ReleaseTerminalResponse {}
 }
 
 record! {
-    /// `terminal/kill`: ends the command; the terminal stays.
+    /// The `terminal/kill` request: kills the command, but keeps the terminal.
     pub struct KillTerminalRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The answer to `terminal/kill`.
+    /// The response to `terminal/kill`.
     pub struct KillTerminalResponse {}
 }
 
 record! {
-    /// `terminal/wait_for_exit`.
+    /// The `terminal/wait_for_exit` request.
     pub struct WaitForTerminalExitRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The answer to `terminal/wait_for_exit`: how the command ended.
+    /// The response to `terminal/wait_for_exit`: the exit status of the command.
     pub struct WaitForTerminalExitResponse {
-        /// Its exit code; absent when a signal ended it.
+        /// The exit code. Absent if a signal terminated the command.
         optional exit_code: u32,
-        /// The signal that ended it.
+        /// The signal that terminated the command.
         optional signal: String,
     }
 }

@@ -1,19 +1,19 @@
-//! Tool calls: the specification's page of that name.
+//! Tool calls: the specification's page "Tool Calls".
 
 use super::{ContentBlock, TerminalId};
 use crate::RawObject;
 
 string_id! {
-    /// Names a tool call within its session.
+    /// The id of a tool call, unique in its session.
     pub struct ToolCallId;
 }
 
 record! {
     /// A new tool call.
     pub struct ToolCall {
-        /// Its id.
+        /// The id of the tool call.
         required tool_call_id: ToolCallId,
-        /// A description for the user.
+        /// The title to show to the user.
         tolerant title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
@@ -21,9 +21,9 @@ record! {
         defaulted kind: ToolKind,
         /// The status.
         defaulted status: ToolCallStatus,
-        /// What it has produced.
+        /// The content that the tool call has produced.
         list content: ToolCallContent,
-        /// The files it works on.
+        /// The files that it works on.
         list locations: ToolCallLocation,
         /// The input of the tool.
         any raw_input,
@@ -33,21 +33,21 @@ record! {
 }
 
 record! {
-    /// A change of a tool call. What is absent stays as it is; lists are replaced.
+    /// A change of a tool call. Absent fields are unchanged; lists are replaced.
     pub struct ToolCallUpdate {
-        /// Its id.
+        /// The id of the tool call.
         required tool_call_id: ToolCallId,
         /// The kind of tool.
         optional kind: ToolKind,
         /// The status.
         optional status: ToolCallStatus,
-        /// A description for the user.
+        /// The title to show to the user.
         optional title: String,
         /// The tool's name, for programs. Newer than the schema of August 2026.
         optional name: String,
-        /// What it has produced, all of it.
+        /// All content that the tool call has produced.
         optional_list content: ToolCallContent,
-        /// The files it works on, all of them.
+        /// All files that it works on.
         optional_list locations: ToolCallLocation,
         /// The input of the tool.
         any raw_input,
@@ -57,24 +57,24 @@ record! {
 }
 
 open_enum! {
-    /// What sort of thing a tool does; a hint for how to show it.
+    /// The kind of a tool: a hint about how to show the tool call.
     #[derive(Default)]
     pub enum ToolKind {
-        /// Reads.
+        /// Reads files or other data.
         Read = "read",
         /// Changes files or other content.
         Edit = "edit",
-        /// Removes.
+        /// Deletes files or other data.
         Delete = "delete",
-        /// Moves or renames.
+        /// Moves or renames files.
         Move = "move",
-        /// Searches.
+        /// Searches for something.
         Search = "search",
         /// Runs commands or code.
         Execute = "execute",
         /// Thinks or plans.
         Think = "think",
-        /// Fetches from outside.
+        /// Fetches external data.
         Fetch = "fetch",
         /// Switches the session's mode.
         SwitchMode = "switch_mode",
@@ -85,10 +85,10 @@ open_enum! {
 }
 
 open_enum! {
-    /// How far a tool call is.
+    /// The status of a tool call.
     #[derive(Default)]
     pub enum ToolCallStatus {
-        /// Not begun: its input still streams, or it waits for permission.
+        /// Not started: its input is still being streamed, or it waits for permission.
         #[default]
         Pending = "pending",
         /// In progress.
@@ -101,7 +101,7 @@ open_enum! {
 }
 
 tagged! {
-    /// What a tool call has produced.
+    /// A piece of a tool call's content.
     pub enum ToolCallContent by "type" {
         /// A content block.
         Content(Content) = "content",
@@ -113,7 +113,7 @@ tagged! {
     fallback = bare_content_block;
 }
 
-/// One page of the specification puts a content block where a tool call's content is due.
+/// Reads a bare content block, which one page of the specification has in place of a tool call's content.
 fn bare_content_block(tag: &str, object: &RawObject) -> Option<ToolCallContent> {
     ContentBlock::TAGS
         .contains(&tag)
@@ -140,9 +140,9 @@ impl From<TerminalId> for ToolCallContent {
 }
 
 record! {
-    /// A content block that a tool call produced.
+    /// A content block in a tool call.
     pub struct Content {
-        /// The block.
+        /// The content block.
         required content: ContentBlock,
     }
 }
@@ -150,29 +150,29 @@ record! {
 record! {
     /// A change of a file.
     pub struct Diff {
-        /// The file, an absolute path.
+        /// The file, as an absolute path.
         required path: String,
         /// The text after the change.
         required new_text: String,
-        /// The text before it; absent for a new file.
+        /// The text before the change. Absent for a new file.
         optional old_text: String,
     }
 }
 
 record! {
-    /// A terminal that a tool call shows.
+    /// A terminal shown in a tool call.
     pub struct Terminal {
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// A place in a file, so that an editor can follow along.
+    /// A location in a file, which lets an editor follow along.
     pub struct ToolCallLocation {
-        /// The file, an absolute path.
+        /// The file, as an absolute path.
         required path: String,
-        /// The line, counted from 1.
+        /// The line, counting from 1.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_positive))]
         optional line: u32,
     }

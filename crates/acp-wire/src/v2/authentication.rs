@@ -1,87 +1,87 @@
-//! Authentication: `auth/login`, `auth/logout`, and how an agent says what it takes.
+//! Authentication: `auth/login`, `auth/logout`, and the auth methods of an agent.
 
 use super::{AuthMethodId, AuthStatusCapabilities, EnvVariable};
 
 tagged! {
-    /// A way to authenticate.
+    /// An auth method.
     pub enum AuthMethod by "type" {
         /// The client runs the agent's program in a terminal, where the user logs in.
         Terminal(AuthMethodTerminal) = "terminal",
-        /// The agent does it itself when `auth/login` is called.
+        /// The agent authenticates itself when it receives `auth/login`.
         Agent(AuthMethodAgent) = "agent",
     }
 }
 
 record! {
-    /// The client runs the agent's program in a terminal; exit status 0 means success. Not to be
-    /// passed to `auth/login`.
+    /// An auth method for which the client runs the agent's program in a terminal. Exit code 0 means success. It must
+    /// not be passed to `auth/login`.
     pub struct AuthMethodTerminal {
-        /// Its id.
+        /// The id of the auth method.
         required method_id: AuthMethodId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it is.
+        /// A description.
         optional description: String,
-        /// Arguments to add to the agent's own.
+        /// The arguments to add to the agent's own.
         list args: String,
-        /// Environment to add to the agent's own; each name once.
+        /// The environment variables to add to the agent's own. Each name occurs once.
         list env: EnvVariable,
     }
 }
 
 record! {
-    /// The agent authenticates when `auth/login` is called.
+    /// An auth method that the agent handles itself when it receives `auth/login`.
     pub struct AuthMethodAgent {
-        /// Its id.
+        /// The id of the auth method.
         required method_id: AuthMethodId,
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// What it is.
+        /// A description.
         optional description: String,
     }
 }
 
 record! {
-    /// `auth/login`. An agent has it that names any way to authenticate.
+    /// The `auth/login` request. An agent that offers any auth method supports it.
     pub struct LoginAuthRequest {
-        /// One of the methods of the `initialize` answer.
+        /// The id of one of the auth methods in the response to `initialize`.
         required method_id: AuthMethodId,
     }
 }
 
 record! {
-    /// The answer to `auth/login`.
+    /// The response to `auth/login`.
     pub struct LoginAuthResponse {}
 }
 
 record! {
-    /// `auth/logout`. An agent has it that names any way to authenticate.
+    /// The `auth/logout` request. An agent that offers any auth method supports it.
     pub struct LogoutAuthRequest {}
 }
 
 record! {
-    /// The answer to `auth/logout`.
+    /// The response to `auth/logout`.
     pub struct LogoutAuthResponse {}
 }
 
 record! {
-    /// Extensions of an agent's authentication; `auth/login` and `auth/logout` are told by
+    /// An agent's optional capabilities for authentication. Support for `auth/login` and `auth/logout` follows from
     /// `authMethods` alone.
     pub struct AgentAuthCapabilities {
-        /// `auth/status`. Unstable.
+        /// Support for `auth/status`. Unstable.
         optional status: AuthStatusCapabilities,
     }
 }
 
 record! {
-    /// What a client can do for authentication.
+    /// A client's capabilities for authentication.
     pub struct ClientAuthCapabilities {
-        /// Methods of type `terminal`.
+        /// Support for auth methods of type `terminal`.
         optional terminal: TerminalAuthCapabilities,
     }
 }
 
 record! {
-    /// Present when the client can run the agent's program in a terminal.
+    /// An empty object that marks a client that can run the agent's program in a terminal.
     pub struct TerminalAuthCapabilities {}
 }

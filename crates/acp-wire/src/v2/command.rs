@@ -1,7 +1,7 @@
-//! Slash commands: the specification's page of that name.
+//! Slash commands: the specification's page "Slash Commands".
 
 record! {
-    /// The commands of a session, all of them.
+    /// All commands of a session.
     pub struct AvailableCommandsUpdate {
         /// The commands.
         required_list available_commands: AvailableCommand,
@@ -9,28 +9,28 @@ record! {
 }
 
 tagged! {
-    /// What a person can type as `/name`.
+    /// A command that the user can enter as `/name`.
     pub enum AvailableCommand by "type" {
-        /// A command. In the draft of August 2026 it has no `type`.
+        /// A command. It has no `type` in the draft of August 2026.
         Command(Command) = "command",
     }
     untagged = Command;
 }
 
 record! {
-    /// A command that a person can type as `/name`.
+    /// A command that the user can enter as `/name`.
     pub struct Command {
-        /// Its name, without the slash.
+        /// The name, without the slash.
         required name: String,
-        /// What it does.
+        /// A description.
         tolerant description: String,
-        /// What may follow the name.
+        /// The input that may follow the name.
         optional input: AvailableCommandInput,
     }
 }
 
 tagged! {
-    /// What may follow a command's name.
+    /// The input that may follow a command's name.
     pub enum AvailableCommandInput by "type" {
         /// Any text.
         Text(TextCommandInput) = "text",
@@ -39,9 +39,9 @@ tagged! {
 }
 
 record! {
-    /// Free text after a command's name.
+    /// Any text after a command's name.
     pub struct TextCommandInput {
-        /// What to show while nothing is typed.
+        /// The hint to show while there is no input.
         required hint: String,
     }
 }

@@ -1,7 +1,7 @@
-//! Session config options: the specification's page of that name.
+//! Session config options: the specification's page "Session Config Options".
 //!
-//! An option is that of version 1, but two of its names differ on the wire (`configId`, `groupId`). A
-//! program that serves both versions writes to version 1's, which is inside.
+//! An option contains that of version 1. Only two field names differ on the wire (`configId`, `groupId`). A program
+//! that supports both versions writes to the inner option.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ use crate::lenient::{Lenient, via_raw};
 use crate::v1::{self, ConfigFieldNames};
 use crate::{Meta, RawObject};
 
-/// Something about a session that can be set.
+/// A config option of a session.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct SessionConfigOption(pub v1::SessionConfigOption);
@@ -45,32 +45,32 @@ impl Lenient for SessionConfigOption {
     }
 }
 
-/// `session/set_config_option`.
+/// The `session/set_config_option` request.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct SetSessionConfigOptionRequest {
-    /// The session.
+    /// The id of the session.
     pub session_id: SessionId,
-    /// The option.
+    /// The id of the config option.
     pub config_id: SessionConfigId,
-    /// What to set it to (`type` and `value`).
+    /// The new value: `type` and `value`.
     pub value: SessionConfigOptionValue,
-    /// Custom data.
+    /// Custom data (`_meta`).
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<Meta>,
 }
 
-/// What a config option is set to.
+/// The new value of a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub enum SessionConfigOptionValue {
-    /// One of the values of a choice (`id`).
+    /// A value of a choice (`id`).
     Id(SessionConfigValueId),
-    /// Yes or no (`boolean`).
+    /// A boolean (`boolean`).
     Boolean(bool),
-    /// A type this library does not know, with its fields as they came.
+    /// An unknown type, with its fields as received.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Unknown(RawObject),
 }
@@ -103,7 +103,7 @@ impl From<SessionConfigValueId> for SessionConfigOptionValue {
 }
 
 impl SetSessionConfigOptionRequest {
-    /// Sets an option.
+    /// Creates a request that sets an option.
     pub fn new(
         session_id: impl Into<SessionId>,
         config_id: impl Into<SessionConfigId>,
@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
         let value = match object.field::<String>("type").as_deref() {
             Some("id") => SessionConfigOptionValue::Id(object.required("value")?),
             Some("boolean") => SessionConfigOptionValue::Boolean(object.required("value")?),
-            // Version 1 leaves the type of ids out.
+            // Version 1 omits the type of ids.
             None => match object.field("value") {
                 Some(value) => SessionConfigOptionValue::Boolean(value),
                 None => SessionConfigOptionValue::Id(object.required("value")?),
@@ -169,17 +169,17 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
 }
 
 record! {
-    /// The answer to `session/set_config_option`: all options, because one may change others.
+    /// The response to `session/set_config_option`: all options, because one may change others.
     pub struct SetSessionConfigOptionResponse {
-        /// All options.
+        /// All config options.
         required_list config_options: SessionConfigOption,
     }
 }
 
 record! {
-    /// Config options have changed.
+    /// An update of the config options.
     pub struct ConfigOptionUpdate {
-        /// All options.
+        /// All config options.
         required_list config_options: SessionConfigOption,
     }
 }

@@ -1,11 +1,11 @@
-//! Diffs: tool calls, "Diffs".
+//! Diffs: the specification's page "Tool Calls", "Diffs".
 
 record! {
     /// Changes of files.
     pub struct Diff {
-        /// Which files changed, and how: what counts.
+        /// The changed files. These are authoritative.
         required_list changes: DiffChange,
-        /// The changes as text, for users; may leave some out.
+        /// The changes as text to show to the user. Some may be missing.
         optional patch: DiffPatch,
     }
 }
@@ -15,39 +15,39 @@ tagged! {
     pub enum DiffChange by "operation" {
         /// A new file.
         Add(DiffPathChange) = "add",
-        /// A file that is gone.
+        /// A deleted file.
         Delete(DiffPathChange) = "delete",
-        /// Another content.
+        /// A file with new content.
         Modify(DiffPathChange) = "modify",
-        /// Another place, and maybe another content.
+        /// A moved file, possibly with new content.
         Move(DiffPathPairChange) = "move",
-        /// A copy.
+        /// A copied file.
         Copy(DiffPathPairChange) = "copy",
     }
 }
 
 record! {
-    /// A change of a file that stays where it is.
+    /// A change of a file that keeps its path.
     pub struct DiffPathChange {
-        /// The file, an absolute path.
+        /// The file, as an absolute path.
         required path: String,
         /// The type of the file.
         optional file_type: DiffFileType,
-        /// Its media type.
+        /// The media type.
         optional mime_type: String,
     }
 }
 
 record! {
-    /// A change from one file to another.
+    /// A change from one path to another.
     pub struct DiffPathPairChange {
-        /// The file before, an absolute path.
+        /// The old path of the file, as an absolute path.
         required old_path: String,
-        /// The file after, an absolute path.
+        /// The new path of the file, as an absolute path.
         required path: String,
         /// The type of the file.
         optional file_type: DiffFileType,
-        /// Its media type.
+        /// The media type.
         optional mime_type: String,
     }
 }
@@ -55,9 +55,9 @@ record! {
 open_enum! {
     /// The type of the file.
     pub enum DiffFileType {
-        /// Text.
+        /// A text file.
         Text = "text",
-        /// Bytes.
+        /// A binary file.
         Binary = "binary",
         /// A directory.
         Directory = "directory",
@@ -69,7 +69,7 @@ open_enum! {
 record! {
     /// Changes as text.
     pub struct DiffPatch {
-        /// What sort of text.
+        /// The format of the text.
         required format: DiffPatchFormat,
         /// The text.
         required text: String,
@@ -77,9 +77,9 @@ record! {
 }
 
 open_enum! {
-    /// What sort of text a patch is.
+    /// The format of a patch.
     pub enum DiffPatchFormat {
-        /// `diff --git` sections with absolute paths, without the surroundings of a commit.
+        /// `diff --git` sections with absolute paths, without a commit around them.
         GitPatch = "git_patch",
     }
 }

@@ -1,4 +1,4 @@
-//! Initialization: the specification's page of that name.
+//! Initialization: the specification's page "Initialization".
 
 use super::{
     AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities, ElicitationCapabilities,
@@ -6,93 +6,94 @@ use super::{
 };
 
 record! {
-    /// `initialize`: the client's part of the negotiation.
+    /// The `initialize` request: the client's part of the negotiation.
     pub struct InitializeRequest {
-        /// The latest version the client speaks.
+        /// The latest version that the client supports.
         required protocol_version: ProtocolVersion,
-        /// Who the client is.
+        /// The client's name and version.
         tolerant info: Implementation,
-        /// What the client can do.
+        /// The client's capabilities.
         defaulted capabilities: ClientCapabilities,
     }
 }
 
 record! {
-    /// The answer to `initialize`: the agent's part of the negotiation.
+    /// The response to `initialize`: the agent's part of the negotiation.
     pub struct InitializeResponse {
-        /// The version this connection speaks from here on.
+        /// The version of this connection from now on.
         required protocol_version: ProtocolVersion,
-        /// Who the agent is.
+        /// The agent's name and version.
         tolerant info: Implementation,
-        /// What the agent can do.
+        /// The agent's capabilities.
         defaulted capabilities: AgentCapabilities,
-        /// How one can authenticate. Any of them means that there are `auth/login` and `auth/logout`.
+        /// The auth methods that the agent offers. An agent with any auth method supports `auth/login` and
+        /// `auth/logout`.
         list auth_methods: AuthMethod,
     }
 }
 
 record! {
-    /// What a client can do. What is absent it cannot.
+    /// The capabilities of a client. An absent capability is not supported.
     pub struct ClientCapabilities {
-        /// Which ways to authenticate it takes part in.
+        /// Capabilities for authentication.
         optional auth: ClientAuthCapabilities,
-        /// Which kinds of `elicitation/create` it can show.
+        /// The elicitation modes that the client supports.
         optional elicitation: ElicitationCapabilities,
     }
 }
 
 record! {
-    /// What an agent can do. What is absent it cannot.
+    /// The capabilities of an agent. An absent capability is not supported.
     pub struct AgentCapabilities {
-        /// Sessions: without it there is no `session/*` at all.
+        /// Support for sessions. Without it, no `session/*` method is supported.
         optional session: SessionCapabilities,
-        /// Extensions of authentication.
+        /// Optional capabilities for authentication.
         optional auth: AgentAuthCapabilities,
-        /// `providers/list`, `providers/set` and `providers/disable`. Unstable.
+        /// Support for `providers/list`, `providers/set` and `providers/disable`. Unstable.
         optional providers: ProvidersCapabilities,
     }
 }
 
 record! {
-    /// Which content an agent takes in prompts, beside text and resource links.
+    /// The content that an agent accepts in prompts, besides text and resource links.
     pub struct PromptCapabilities {
-        /// [`ContentBlock::Image`](super::ContentBlock::Image).
+        /// Support for [`ContentBlock::Image`](super::ContentBlock::Image).
         optional image: PromptImageCapabilities,
-        /// [`ContentBlock::Audio`](super::ContentBlock::Audio).
+        /// Support for [`ContentBlock::Audio`](super::ContentBlock::Audio).
         optional audio: PromptAudioCapabilities,
-        /// [`ContentBlock::Resource`](super::ContentBlock::Resource).
+        /// Support for [`ContentBlock::Resource`](super::ContentBlock::Resource).
         optional embedded_context: PromptEmbeddedContextCapabilities,
     }
 }
 
 record! {
-    /// Present when the agent takes images.
+    /// An empty object that marks support for images.
     pub struct PromptImageCapabilities {}
 }
 record! {
-    /// Present when the agent takes audio.
+    /// An empty object that marks support for audio.
     pub struct PromptAudioCapabilities {}
 }
 record! {
-    /// Present when the agent takes embedded resources.
+    /// An empty object that marks support for embedded resources.
     pub struct PromptEmbeddedContextCapabilities {}
 }
 
 record! {
-    /// Which MCP servers an agent connects to.
+    /// The transports to MCP servers that an agent supports.
     pub struct McpCapabilities {
-        /// Programs on stdin and stdout.
+        /// Support for programs on stdin and stdout.
         optional stdio: McpStdioCapabilities,
-        /// Over streamable HTTP.
+        /// Support for streamable HTTP.
         optional http: McpHttpCapabilities,
     }
 }
 
 record! {
-    /// Present when the agent connects to programs on stdin and stdout.
+    /// An empty object that marks support for programs on stdin and stdout.
     pub struct McpStdioCapabilities {}
 }
 record! {
-    /// Present when the agent connects over streamable HTTP.
+    /// An empty object that marks support for streamable HTTP.
     pub struct McpHttpCapabilities {}
 }

@@ -1,13 +1,13 @@
-//! MCP servers that a client asks an agent to connect to: Session setup, "MCP Servers".
+//! MCP servers that an agent is to connect to: the specification's page "Session Setup", "MCP Servers".
 
 use super::{EnvVariable, HttpHeader};
 
 tagged! {
     /// An MCP server.
     pub enum McpServer by "type" {
-        /// Over streamable HTTP: needs `session.mcp.http`.
+        /// A server over streamable HTTP. The agent must support `session.mcp.http`.
         Http(McpServerHttp) = "http",
-        /// A program on stdin and stdout: needs `session.mcp.stdio`.
+        /// A program on stdin and stdout. The agent must support `session.mcp.stdio`.
         Stdio(McpServerStdio) = "stdio",
     }
     untagged = Stdio;
@@ -16,11 +16,11 @@ tagged! {
 record! {
     /// An MCP server over streamable HTTP.
     pub struct McpServerHttp {
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// Where it is.
+        /// The URL.
         required url: String,
-        /// Headers to send with every request.
+        /// The headers to send with every request.
         list headers: HttpHeader,
     }
 }
@@ -28,13 +28,13 @@ record! {
 record! {
     /// An MCP server that is a program on stdin and stdout.
     pub struct McpServerStdio {
-        /// The name that is shown to the user.
+        /// The name to show to the user.
         required name: String,
-        /// The program, an absolute path.
+        /// The program, as an absolute path.
         required command: String,
-        /// Its arguments.
+        /// The arguments.
         list args: String,
-        /// Its environment.
+        /// The environment variables.
         list env: EnvVariable,
     }
 }

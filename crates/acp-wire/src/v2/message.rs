@@ -1,22 +1,22 @@
-//! Messages: prompt lifecycle, "Agent Reports Output". A message is a thing with an id: a whole one
-//! replaces, a chunk appends.
+//! Messages: the specification's page "Prompt Lifecycle", "Agent Reports Output". Each message has an id. A whole
+//! message replaces its content, and a chunk is appended to it.
 
 use super::{ContentBlock, MessageId};
 
 record! {
-    /// A message as it is now. What is absent stays as it is; `null` clears.
+    /// A new message, or a change of one. Absent fields are unchanged; `null` clears a field.
     pub patch Message {
-        /// Its id.
+        /// The id of the message.
         required message_id: MessageId,
-        /// Its content, all of it.
+        /// The whole content.
         clearable_list content: ContentBlock,
     }
 }
 
 record! {
-    /// A piece at the end of a message.
+    /// A chunk that is appended to a message.
     pub struct ContentChunk {
-        /// The message it belongs to.
+        /// The id of the message that the chunk belongs to.
         required message_id: MessageId,
         /// The content of the chunk.
         required content: ContentBlock,

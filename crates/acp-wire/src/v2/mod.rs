@@ -1,8 +1,8 @@
-//! Protocol version 2, a draft: the published one of August 2026, and what has come to it since. One
-//! file a topic, named as the specification names it.
+//! Protocol version 2, a draft: the published draft of August 2026 and later additions. Each topic of the specification
+//! has a file of the same name.
 //!
-//! What is equal in version 1 is the same type here. What is here and not in the published draft is
-//! told so; a peer that speaks the published draft neither sends it nor minds it.
+//! Types that are equal in version 1 are the same types here. Additions to the published draft are marked. A peer that
+//! implements only the published draft does not send them, and ignores them.
 
 mod authentication;
 mod background;

@@ -1,19 +1,19 @@
-//! Permissions: Tool calls, "Requesting Permission".
+//! Permission requests: the specification's page "Tool Calls", "Requesting Permission".
 
 use super::{PermissionOption, SessionId, TerminalId, ToolCallId, ToolCallUpdate};
 
 record! {
-    /// `session/request_permission`.
+    /// The `session/request_permission` request.
     pub struct RequestPermissionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// What is asked, for the user. It changes no title of anything else.
+        /// The question to show to the user. It does not change the title of the tool call.
         tolerant title: String,
-        /// Why it is needed.
+        /// Why the permission is needed.
         optional description: String,
-        /// What it is about.
+        /// What the request is about.
         optional subject: RequestPermissionSubject,
-        /// What the user can answer; at least one option.
+        /// The options that the user can choose from, at least one.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required_list options: PermissionOption,
     }
@@ -30,23 +30,23 @@ tagged! {
 }
 
 record! {
-    /// A tool call that needs permission.
+    /// A tool call that requires permission.
     pub struct ToolCallPermissionSubject {
-        /// The tool call, with what the user needs to decide.
+        /// The tool call, with the information that the user needs to decide.
         required tool_call: ToolCallUpdate,
     }
 }
 
 record! {
-    /// A command that needs permission.
+    /// A command that requires permission.
     pub struct CommandPermissionSubject {
         /// The command.
         required command: String,
-        /// Where it would run, an absolute path.
+        /// The directory where it would run, as an absolute path.
         required cwd: String,
-        /// The tool call it is part of.
+        /// The id of the tool call that it is part of.
         optional tool_call_id: ToolCallId,
-        /// The terminal it would run in.
+        /// The id of the terminal that it would run in.
         optional terminal_id: TerminalId,
     }
 }

@@ -1,11 +1,10 @@
-//! Agent plan: the specification's page of that name. A session has any number of plans, told apart by
-//! their ids.
+//! Agent plan: the specification's page "Agent Plan". A session can have several plans, each with its own id.
 
 use super::{PlanEntryPriority, PlanFile, PlanId, PlanMarkdown};
 use crate::v1::ReadPlanItems;
 
 record! {
-    /// A plan, whole; it replaces the one of that id.
+    /// A plan in full, which replaces the plan with the same id.
     pub struct PlanUpdate {
         /// The plan.
         required plan: PlanUpdateContent,
@@ -13,9 +12,9 @@ record! {
 }
 
 tagged! {
-    /// What a plan is made of.
+    /// The content of a plan.
     pub enum PlanUpdateContent by "type" {
-        /// Entries.
+        /// A list of entries.
         Items(PlanItems) = "items",
         /// A file. Unstable.
         File(PlanFile) = "file",
@@ -25,7 +24,7 @@ tagged! {
 }
 
 impl PlanUpdateContent {
-    /// Its id; `None` for a kind this library does not know that has none.
+    /// Returns the id of the plan. Returns `None` for an unknown type without one.
     #[must_use]
     pub fn plan_id(&self) -> Option<PlanId> {
         match self {
@@ -38,11 +37,11 @@ impl PlanUpdateContent {
 }
 
 record! {
-    /// A plan of entries.
+    /// A plan that consists of entries.
     pub struct PlanItems from ReadPlanItems<PlanEntry> {
-        /// The plan. Read from `id` as well, as one page of the specification writes it.
+        /// The id of the plan. Also read from `id`, the name on one page of the specification.
         required plan_id: PlanId,
-        /// Its entries, in order.
+        /// The entries, in order.
         required_list entries: PlanEntry,
     }
 }
@@ -61,9 +60,9 @@ impl TryFrom<ReadPlanItems<PlanEntry>> for PlanItems {
 record! {
     /// A step of a plan.
     pub struct PlanEntry {
-        /// What is to be done.
+        /// A description of the task.
         required content: String,
-        /// How important it is.
+        /// The priority.
         tolerant priority: PlanEntryPriority,
         /// The status.
         tolerant status: PlanEntryStatus,
@@ -71,17 +70,17 @@ record! {
 }
 
 open_enum! {
-    /// How far a step is.
+    /// The status of a step.
     #[derive(Default)]
     pub enum PlanEntryStatus {
-        /// Not begun.
+        /// Not started.
         #[default]
         Pending = "pending",
         /// In progress.
         InProgress = "in_progress",
         /// Completed.
         Completed = "completed",
-        /// Cancelled before it was done.
+        /// Cancelled before it was completed.
         Cancelled = "cancelled",
     }
 }

@@ -1,24 +1,24 @@
-//! Prompt lifecycle: the specification's page of that name.
+//! Prompt lifecycle: the specification's page "Prompt Lifecycle".
 
 use super::{ContentBlock, MessageId, SessionId};
 
 record! {
-    /// `session/prompt`: the user's message.
+    /// The `session/prompt` request: the user's message.
     pub struct PromptRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The message; at least one block.
+        /// The message, at least one block.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_list))]
         required prompt: Vec<ContentBlock>,
     }
 }
 
 record! {
-    /// The answer to `session/prompt`: the message has become part of the conversation. What comes of
-    /// it, and when it is done, is told by updates.
+    /// The response to `session/prompt`: the message has become part of the conversation. Updates report the results
+    /// and the end of the work.
     pub struct PromptResponse {
-        /// The message, which an update tells again. Empty when the agent gives none, as in the
-        /// draft of August 2026.
+        /// The id of the message, which an update repeats. Empty if the agent does not send one, as in the draft of
+        /// August 2026.
         tolerant message_id: MessageId,
     }
 }
@@ -26,15 +26,15 @@ record! {
 open_enum! {
     /// Why an agent stopped working.
     pub enum StopReason {
-        /// It has finished.
+        /// The agent finished.
         EndTurn = "end_turn",
-        /// The model's limit of tokens was reached.
+        /// The model's token limit was reached.
         MaxTokens = "max_tokens",
         /// The limit of model requests was reached.
         MaxTurnRequests = "max_turn_requests",
-        /// The agent refuses; the prompt and what came after it are not part of the next one.
+        /// The agent refused. The prompt and everything after it are not included in the next prompt.
         Refusal = "refusal",
-        /// The client cancelled.
+        /// The client cancelled the work.
         Cancelled = "cancelled",
         /// Something failed. Not in the draft of August 2026.
         Error = "error",

@@ -1,66 +1,66 @@
-//! Session setup: the specification's page of that name.
+//! Session setup: the specification's page "Session Setup".
 
 use super::{AvailableCommand, Cost, McpServer, SessionConfigOption, SessionId, SystemPrompt};
 
 record! {
-    /// `session/new`.
+    /// The `session/new` request.
     pub struct NewSessionRequest {
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 record! {
-    /// The answer to `session/new`.
+    /// The response to `session/new`.
     pub struct NewSessionResponse {
-        /// The new session.
+        /// The id of the new session.
         required session_id: SessionId,
-        /// Its config options.
+        /// The session's config options.
         list config_options: SessionConfigOption,
-        /// Its slash commands. Not in the draft of August 2026.
+        /// The session's slash commands. Not in the draft of August 2026.
         list available_commands: AvailableCommand,
     }
 }
 
 record! {
-    /// `session/resume`: an old session.
+    /// The `session/resume` request: opens an existing session.
     pub struct ResumeSessionRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// From where on the conversation is replayed before the answer; absent for not at all.
+        /// Where the replay of the conversation starts. The agent replays it before it responds. Absent for no replay.
         optional replay_from: ReplayFrom,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 tagged! {
-    /// Where a replay begins; what is there is part of it.
+    /// Where a replay starts, inclusive.
     pub enum ReplayFrom by "type" {
-        /// At the beginning of the conversation.
+        /// At the start of the conversation.
         Start(ReplayFromStart) = "start",
     }
 }
 
 record! {
-    /// The beginning of the conversation.
+    /// The start of the conversation.
     pub struct ReplayFromStart {}
 }
 
 impl ReplayFrom {
-    /// At the beginning of the conversation.
+    /// Returns the start of the conversation.
     #[must_use]
     pub fn start() -> Self {
         Self::Start(ReplayFromStart::new())
@@ -68,7 +68,7 @@ impl ReplayFrom {
 }
 
 record! {
-    /// The answer to `session/resume`.
+    /// The response to `session/resume`.
     pub struct ResumeSessionResponse {
         /// The session's config options.
         list config_options: SessionConfigOption,
@@ -78,53 +78,54 @@ record! {
 }
 
 record! {
-    /// `session/fork`: a new session that begins as a copy of another. Unstable.
+    /// The `session/fork` request: opens a new session that starts as a copy of another one. Unstable; the agent must
+    /// support `session.fork`.
     pub struct ForkSessionRequest {
-        /// The session to copy.
+        /// The id of the session to copy.
         required session_id: SessionId,
-        /// The working directory, an absolute path.
+        /// The working directory, as an absolute path.
         required cwd: String,
-        /// Further roots, absolute paths.
+        /// Further roots, as absolute paths.
         list additional_directories: String,
-        /// MCP servers to connect to.
+        /// The MCP servers to connect to.
         list mcp_servers: McpServer,
-        /// The client's own instructions for the model. Unstable: for agents that have `systemPrompt`.
+        /// The client's own instructions for the model. Unstable; the agent must support `session.systemPrompt`.
         strict system_prompt: SystemPrompt,
     }
 }
 
 record! {
-    /// The answer to `session/fork`.
+    /// The response to `session/fork`.
     pub struct ForkSessionResponse {
-        /// The new session.
+        /// The id of the new session.
         required session_id: SessionId,
-        /// Its config options.
+        /// The session's config options.
         list config_options: SessionConfigOption,
-        /// Its slash commands. Not in the draft of August 2026.
+        /// The session's slash commands. Not in the draft of August 2026.
         list available_commands: AvailableCommand,
     }
 }
 
 record! {
-    /// What a session is called and when it changed. What is absent stays as it is, `null` clears.
+    /// An update of a session's title and time of change. Absent fields are unchanged; `null` clears a field.
     pub patch SessionInfoUpdate {
-        /// The title that is shown to the user.
+        /// The title to show to the user.
         clearable title: String,
-        /// When it last changed (RFC 3339).
+        /// The time of the last change (RFC 3339).
         clearable updated_at: String,
     }
 }
 
 record! {
-    /// How full the model's context is, and what the session has cost.
+    /// The context usage, and the cost of the session.
     pub struct UsageUpdate {
-        /// Tokens in the context now.
+        /// The tokens in the context now.
         #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
-        /// Tokens that fit into it.
+        /// The size of the context window, in tokens.
         #[serde(deserialize_with = "crate::lenient::required")]
         required size: u64,
-        /// What the session has cost so far; absent stays as it is.
+        /// The cost of the session so far. Unchanged if absent.
         clearable cost: Cost,
     }
 }

@@ -1,23 +1,23 @@
-//! Whether an agent has a session in memory, and what it does in it. Unstable: for agents that have `session.status`.
+//! Whether a session is open, and the agent's state in it. Unstable; the agent must support `session.status`.
 
 use super::{SessionId, StateUpdate};
 use crate::v1::SessionStatus;
 
 record! {
-    /// `session/status`: changes nothing.
+    /// The `session/status` request. It changes nothing.
     pub struct SessionStatusRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
     }
 }
 
 record! {
-    /// The answer to `session/status`. It may be out of date when it arrives.
+    /// The response to `session/status`. It may be out of date when it arrives.
     pub struct SessionStatusResponse {
-        /// Whether the agent has it in memory.
+        /// Whether the agent has the session in memory.
         required status: SessionStatus,
-        /// What the agent does in it. Absent where the agent does not say, which is not to be read as idle. That it is
-        /// idle is no end of a turn.
+        /// The agent's state in the session. Absent if unknown, which does not mean idle. An idle state here does not
+        /// end a turn.
         optional state: StateUpdate,
     }
 }

@@ -1,4 +1,4 @@
-//! `session/update`: what happens in a session, as the agent reports it.
+//! Session updates: `session/update`, with which the agent reports what happens in a session.
 
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
@@ -8,63 +8,63 @@ use super::{
 };
 
 record! {
-    /// `session/update`.
+    /// The `session/update` notification.
     pub struct UpdateSessionNotification {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// What happened.
+        /// The update.
         required update: SessionUpdate,
     }
 }
 
 tagged! {
-    /// What happened in a session. What is larger and rarer than a piece of a message is behind a pointer.
+    /// An update of a session. The variants that are larger and rarer than a chunk of a message are boxed.
     pub enum SessionUpdate by "sessionUpdate" {
-        /// A piece of the user's message.
+        /// A chunk of a user message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
-        /// The user's message.
+        /// A whole user message.
         UserMessage(Message) = "user_message",
-        /// A piece of the agent's message.
+        /// A chunk of an agent message.
         AgentMessageChunk(ContentChunk) = "agent_message_chunk",
-        /// The agent's message.
+        /// A whole agent message.
         AgentMessage(Message) = "agent_message",
-        /// A piece of what the agent thinks.
+        /// A chunk of the agent's thoughts.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
-        /// What the agent thinks.
+        /// A whole thought of the agent.
         AgentThought(Message) = "agent_thought",
-        /// Whether the agent works.
+        /// The agent's state.
         StateUpdate(StateUpdate) = "state_update",
-        /// A piece of what a tool call has produced.
+        /// A chunk of a tool call's content.
         ToolCallContentChunk(ToolCallContentChunk) = "tool_call_content_chunk",
-        /// A tool call.
+        /// A new tool call, or a change of one.
         ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
-        /// A terminal of the agent's.
+        /// A display terminal.
         TerminalUpdate(Box<TerminalUpdate>) = "terminal_update",
-        /// What such a terminal has printed.
+        /// Output of a display terminal.
         TerminalOutputChunk(TerminalOutputChunk) = "terminal_output_chunk",
         /// A plan.
         PlanUpdate(PlanUpdate) = "plan_update",
-        /// A plan is gone. Unstable.
+        /// The removal of a plan. Unstable.
         PlanRemoved(PlanRemoved) = "plan_removed",
-        /// The commands, all of them.
+        /// All slash commands.
         AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
-        /// The config options, all of them.
+        /// All config options.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
-        /// Another title.
+        /// A new title.
         SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
-        /// Context and cost.
+        /// The context usage and the cost.
         UsageUpdate(Box<UsageUpdate>) = "usage_update",
-        /// Something a person should know. Not in the draft of August 2026.
+        /// A notice for the user. Not in the draft of August 2026.
         Notice(Box<Notice>) = "notice",
-        /// The conversation is shortened. Not in the draft of August 2026.
+        /// A compaction. Not in the draft of August 2026.
         CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
-        /// A piece of what is left of it. Not in the draft of August 2026.
+        /// A chunk of a compaction's summary. Not in the draft of August 2026.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
-        /// The session has a subagent, or something about it has changed. Unstable.
+        /// A new subagent, or a change of one. Unstable.
         SubagentUpdate(Box<SubagentUpdate>) = "subagent_update",
         /// A message from one session to another. Unstable.
         SessionMessage(Box<SessionMessage>) = "session_message",
-        /// A piece of such a message. Unstable.
+        /// A chunk of a message from one session to another. Unstable.
         SessionMessageChunk(SessionMessageChunk) = "session_message_chunk",
     }
 }

@@ -1,34 +1,33 @@
-//! Whether an agent works: prompt lifecycle, "State".
+//! The state of an agent: the specification's page "Prompt Lifecycle", "State".
 
 use super::{BackgroundWork, StopReason};
 use crate::jsonrpc;
 use crate::v1::Usage;
 
 tagged! {
-    /// What the agent does in the foreground. A session begins idle.
+    /// The agent's state in the foreground. A session starts idle.
     pub enum StateUpdate by "state" {
-        /// It works.
+        /// The agent is working.
         Running(RunningStateUpdate) = "running",
-        /// It waits for the next prompt.
+        /// The agent waits for the next prompt.
         Idle(IdleStateUpdate) = "idle",
-        /// It waits for the user.
+        /// The agent waits for the user.
         RequiresAction(RequiresActionStateUpdate) = "requires_action",
-        /// Whether it works cannot be told just now. Unstable.
+        /// The state is not known at the moment. Unstable.
         Unconfirmed(UnknownStateUpdate) = "unknown",
     }
 }
 
 record! {
-    /// The agent works.
+    /// The state of an agent that is working.
     pub struct RunningStateUpdate {
-        /// What goes on beside, all of it; absent when the agent does not say. Not in the draft of
-        /// August 2026.
+        /// All background work. Absent if the agent does not report it. Not in the draft of August 2026.
         optional_list background: BackgroundWork,
     }
 }
 
 record! {
-    /// The agent waits for the user: for a permission, for example.
+    /// The state of an agent that waits for the user, for example for permission.
     pub struct RequiresActionStateUpdate {
         /// As in [`RunningStateUpdate`].
         optional_list background: BackgroundWork,
@@ -36,22 +35,22 @@ record! {
 }
 
 record! {
-    /// Whether it works cannot be told just now.
+    /// The state when it is not known at the moment.
     pub struct UnknownStateUpdate {
-        /// What goes on beside the conversation, all of it.
+        /// All background work.
         optional_list background: BackgroundWork,
     }
 }
 
 record! {
-    /// The agent waits for the next prompt.
+    /// The state of an agent that waits for the next prompt.
     pub struct IdleStateUpdate {
-        /// Why it stopped, if that is what this tells.
+        /// Why the agent stopped, if this update ends its work.
         optional stop_reason: StopReason,
-        /// What failed, beside [`StopReason::Error`]. Not in the draft of August 2026.
+        /// The error, together with [`StopReason::Error`]. Not in the draft of August 2026.
         #[cfg_attr(feature = "arbitrary", arbitrary(default))]
         optional error: jsonrpc::Error,
-        /// What the work has used. Unstable.
+        /// The tokens used by the work. Unstable.
         optional usage: Usage,
         /// As in [`RunningStateUpdate`].
         optional_list background: BackgroundWork,

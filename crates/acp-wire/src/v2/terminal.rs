@@ -1,23 +1,22 @@
-//! Terminals: the agent's own, which a client shows. Output is bytes; a chunk may end within a
-//! character.
+//! Display terminals: run by the agent and shown by the client. Output is bytes; a chunk may end within a character.
 
 use super::{SessionId, TerminalId};
 use crate::v1;
 
 record! {
-    /// A terminal as it is now. What is absent stays as it is; `null` clears.
+    /// A new terminal, or a change of one. Absent fields are unchanged; `null` clears a field.
     pub patch TerminalUpdate {
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
-        /// What runs in it.
+        /// The command that runs in the terminal.
         clearable command: String,
-        /// Where, an absolute path.
+        /// The working directory, as an absolute path.
         clearable cwd: String,
-        /// All that it shows; it replaces what was shown.
+        /// The whole output, which replaces the previous output.
         clearable output: TerminalOutput,
-        /// How it ended; present once it has.
+        /// The exit status of the command, present once it has exited.
         clearable exit_status: TerminalExitStatus,
-        /// How large it is. Not in the draft of August 2026.
+        /// The size of the terminal. Not in the draft of August 2026.
         clearable size: TerminalSize,
         /// What a client may do with it. Not in the draft of August 2026.
         clearable capabilities: TerminalCapabilities,
@@ -25,7 +24,7 @@ record! {
 }
 
 record! {
-    /// All that a terminal shows.
+    /// The whole output of a terminal.
     pub struct TerminalOutput {
         /// The bytes in base64.
         required data: String,
@@ -33,12 +32,12 @@ record! {
 }
 
 record! {
-    /// How a terminal ended.
+    /// The exit status of a command.
     pub struct TerminalExitStatus {
-        /// Its exit code, as the system reports it; absent when a signal ended it. In the draft of
-        /// August 2026 it is not negative.
+        /// The exit code, as the system reports it. Absent if a signal terminated the command. In the draft of August
+        /// 2026, it is not negative.
         optional exit_code: i64,
-        /// The signal that ended it, such as `SIGKILL`.
+        /// The signal that terminated the command, such as `SIGKILL`.
         optional signal: String,
     }
 }
@@ -54,11 +53,11 @@ impl From<v1::TerminalExitStatus> for TerminalExitStatus {
 }
 
 record! {
-    /// What a terminal has printed.
+    /// A chunk of a terminal's output.
     pub struct TerminalOutputChunk {
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
-        /// The bytes in base64, each chunk by itself.
+        /// The bytes in base64. Each chunk is encoded separately.
         required data: String,
     }
 }
@@ -78,28 +77,27 @@ record! {
 record! {
     /// What a client may do with a terminal.
     pub struct TerminalCapabilities {
-        /// `terminal/cancel`.
+        /// Support for `terminal/cancel`.
         optional cancel: TerminalCancelCapabilities,
     }
 }
 
 record! {
-    /// Present when the client may end what runs.
+    /// An empty object that marks a terminal whose command the client may cancel.
     pub struct TerminalCancelCapabilities {}
 }
 
 record! {
-    /// `terminal/cancel`: for a terminal that has `capabilities.cancel`. Not in the draft of August 2026.
+    /// The `terminal/cancel` request, for a terminal with `capabilities.cancel`. Not in the draft of August 2026.
     pub struct CancelTerminalRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The terminal.
+        /// The id of the terminal.
         required terminal_id: TerminalId,
     }
 }
 
 record! {
-    /// The answer to `terminal/cancel`: the agent will end what runs. That it has ended is told by an
-    /// update.
+    /// The response to `terminal/cancel`: the agent will terminate the command. An update reports when it has exited.
     pub struct CancelTerminalResponse {}
 }

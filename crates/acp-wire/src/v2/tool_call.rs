@@ -1,4 +1,4 @@
-//! Tool calls: the specification's page of that name.
+//! Tool calls: the specification's page "Tool Calls".
 
 use super::{
     Content, ContentBlock, Diff, SessionId, Terminal, TerminalId, ToolCallId, ToolCallLocation,
@@ -6,21 +6,21 @@ use super::{
 };
 
 record! {
-    /// A tool call as it is now, new or known. What is absent stays as it is; `null` clears.
+    /// A new tool call, or a change of one. Absent fields are unchanged; `null` clears a field.
     pub patch ToolCallUpdate {
-        /// Its id.
+        /// The id of the tool call.
         required tool_call_id: ToolCallId,
         /// The tool's name, for programs. Not in the draft of August 2026.
         clearable name: String,
-        /// A description for the user.
+        /// The title to show to the user.
         clearable title: String,
         /// The kind of tool.
         clearable kind: ToolKind,
         /// The status.
         clearable status: ToolCallStatus,
-        /// What it has produced, all of it.
+        /// All content that the tool call has produced.
         clearable_list content: ToolCallContent,
-        /// The files it works on, all of them.
+        /// All files that it works on.
         clearable_list locations: ToolCallLocation,
         /// The input of the tool.
         clearable_any raw_input,
@@ -32,9 +32,9 @@ record! {
 }
 
 record! {
-    /// A piece of what a tool call has produced, at the end of its content.
+    /// A chunk that is appended to a tool call's content.
     pub struct ToolCallContentChunk {
-        /// The tool call.
+        /// The id of the tool call.
         required tool_call_id: ToolCallId,
         /// The content of the chunk.
         required content: ToolCallContent,
@@ -44,37 +44,36 @@ record! {
 record! {
     /// What a client may do with a tool call.
     pub struct ToolCallCapabilities {
-        /// `tool_call/cancel`.
+        /// Support for `tool_call/cancel`.
         optional cancel: ToolCallCancelCapabilities,
     }
 }
 
 record! {
-    /// Present when the client may cancel the call.
+    /// An empty object that marks a tool call that the client may cancel.
     pub struct ToolCallCancelCapabilities {}
 }
 
 record! {
-    /// `tool_call/cancel`: for a tool call that has `capabilities.cancel`. Not in the draft of August
-    /// 2026.
+    /// The `tool_call/cancel` request, for a tool call with `capabilities.cancel`. Not in the draft of August 2026.
     pub struct CancelToolCallRequest {
-        /// The session.
+        /// The id of the session.
         required session_id: SessionId,
-        /// The tool call.
+        /// The id of the tool call.
         required tool_call_id: ToolCallId,
     }
 }
 
 record! {
-    /// The answer to `tool_call/cancel`: the agent will cancel it. That it has is told by an update.
+    /// The response to `tool_call/cancel`: the agent will cancel the tool call. An update reports when it has.
     pub struct CancelToolCallResponse {}
 }
 
 open_enum! {
-    /// How far a tool call is.
+    /// The status of a tool call.
     #[derive(Default)]
     pub enum ToolCallStatus {
-        /// Not begun: its input still streams, or it waits for permission.
+        /// Not started: its input is still being streamed, or it waits for permission.
         #[default]
         Pending = "pending",
         /// In progress.
@@ -83,21 +82,21 @@ open_enum! {
         Completed = "completed",
         /// Failed.
         Failed = "failed",
-        /// Cancelled before its end.
+        /// Cancelled before it finished.
         Cancelled = "cancelled",
-        /// Stopped, to be taken up again. Not in the draft of August 2026.
+        /// Paused, to be continued later. Not in the draft of August 2026.
         Paused = "paused",
     }
 }
 
 tagged! {
-    /// What a tool call has produced.
+    /// A piece of a tool call's content.
     pub enum ToolCallContent by "type" {
         /// A content block.
         Content(Content) = "content",
         /// Changes of files.
         Diff(Diff) = "diff",
-        /// A terminal of the agent's, shown live.
+        /// A display terminal, shown live.
         Terminal(Terminal) = "terminal",
     }
 }

@@ -17,7 +17,7 @@ use crate::capabilities::{library_implementation, offered_capabilities};
 use crate::dialect;
 use crate::object::{object, to_raw_value};
 
-/// What the agent knows about its client.
+/// The client of a connection: its name, its protocol version and its capabilities.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,

@@ -1,4 +1,4 @@
-//! Opening of sessions: new ones, existing ones and forks.
+//! Opening sessions: new ones, existing ones and forks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
 
-/// How an existing session is opened.
+/// A way to open an existing session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMethod {
     /// With a replay (`session/load`; in version 2 `replayFrom` the start).
@@ -92,7 +92,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     }
 }
 
-/// How a session was opened, for the response.
+/// The way a session was opened, for the response.
 #[derive(Clone, Copy)]
 enum SessionOrigin {
     New,
@@ -322,7 +322,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Responds to the request that opened a session, then tells the agent that the client knows it.
+    /// Responds to the request that opened a session, then notifies the agent that the client knows it.
     async fn finish_opening(
         &self,
         opening: AgentSessionOpening<A>,

@@ -20,7 +20,7 @@ pub enum PermissionAnswer {
     Allowed,
     /// The action is rejected. Continue without it.
     Rejected,
-    /// There is no answer: the turn was cancelled, or no user is there. End the turn.
+    /// No answer: the turn was cancelled, or no user is present. End the turn.
     Cancelled,
 }
 

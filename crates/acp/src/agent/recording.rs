@@ -1,4 +1,4 @@
-//! Recording of sessions: each update is recorded before it is sent, in the same order.
+//! Recording sessions: each update is recorded before it is sent, in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,6 @@ pub trait Recorder<S = ()>: Send + Sync {
     /// Messages have ids, so that a client of version 2 that gets them again replaces what it has. The user's
     /// messages are recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`, one for each content
     /// block.
-    /// one for each content block.
     ///
     /// A recorded update is not always sent: the turn may be dropped in between, or the connection may end.
     ///

@@ -99,7 +99,7 @@ struct SessionInner {
     turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The maximum number of unfinished tool calls whose titles are kept.
+/// The maximum number of unfinished tool calls whose titles are stored.
 const TITLES: usize = 1024;
 
 #[derive(Default)]
@@ -282,7 +282,8 @@ impl Session {
         self.text_chunk(THOUGHT, text.as_ref()).await
     }
 
-    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. Content.
+    /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file: the
+    /// specification's page Content.
     ///
     /// # Errors
     /// The connection has ended.
@@ -351,7 +352,7 @@ impl Session {
     }
 
     /// Reports one of several plans, whole; it replaces the one with this id. A client that supports only one plan
-    /// (version 1, without `replace_plan`) is sent the steps of all plans, one after the other.
+    /// (version 1, without `plan`) is sent the steps of all plans, one after the other.
     ///
     /// # Errors
     /// The connection has ended.

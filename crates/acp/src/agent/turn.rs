@@ -124,8 +124,8 @@ impl Turn {
     /// absolute, `line` counts from 1, `limit` is in lines. Without them, the whole file is read.
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`]), the client returned an
-    /// error, the turn was cancelled, or the connection has ended.
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an error, the turn was cancelled,
+    /// or the connection has ended.
     pub async fn read_text_file(
         &self,
         path: &str,
@@ -145,8 +145,8 @@ impl Turn {
     /// exist is created. A write that has started is not aborted when the turn is cancelled.
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`]), the client returned an
-    /// error, or the connection has ended.
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
+    /// ended.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         if !self.session.client().capabilities().fs.write_text_file {
             return Err(Session::client_capability_error("fs.writeTextFile"));
@@ -160,8 +160,8 @@ impl Turn {
     /// handle is dropped.
     ///
     /// # Errors
-    /// The client does not support it ([`Error::Unsupported`]), the client returned an
-    /// error, or the connection has ended.
+    /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
+    /// ended.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
         if !self.session.client().capabilities().terminal {
             return Err(Session::client_capability_error("terminal"));

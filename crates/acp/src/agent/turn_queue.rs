@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// The right to run a turn. No other turn of the session runs until it is dropped.
+/// The permission to run a turn. No other turn of the session runs until it is dropped.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
 /// A position in the queue. Turns run in the order in which their tickets were taken, whichever task is polled first.

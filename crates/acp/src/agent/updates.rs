@@ -1,4 +1,4 @@
-//! Sending of a session's updates, in the form of the client's version.
+//! Sending a session's updates, in the form of the client's version.
 
 use std::sync::atomic::Ordering;
 
@@ -92,7 +92,7 @@ impl Session {
         self.update(Update::StateUpdate(state)).await
     }
 
-    /// Reports the agent's state from where one cannot wait.
+    /// Reports the agent's state without waiting.
     pub(crate) fn state_update_now(&self, state: v2::StateUpdate) {
         if !self.is_muted() {
             let update = v2::SessionUpdate::StateUpdate(state);

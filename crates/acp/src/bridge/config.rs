@@ -1,21 +1,21 @@
-//! Config options, modes and models. Version 2 has config options only, and two of their names differ
-//! (`configId`, `groupId`); version 1 has modes beside them, and agents of old have `models`, too.
+//! Config options, modes and models. Version 2 has config options only, and names two fields differently (`configId`,
+//! `groupId`). Version 1 also has modes, and older agents have `models`.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{items, object, to_raw_value};
 
-/// How much of a session's options is remembered, in bytes. An agent that has more than this can be
-/// used, but its modes cannot be set by version 1's method.
+/// How many bytes of a session's options are remembered. An agent with more options works, but its modes cannot be
+/// set with version 1's method.
 const KEPT: usize = 1024 * 1024;
 
-/// An option as version 2 writes it.
+/// Writes an option as in version 2.
 pub(super) fn option_to_v2(option: RawObject) -> RawObject {
     rename_groups(option.renamed("id", "configId"), "group", "groupId")
 }
 
-/// An option as version 1 writes it.
+/// Writes an option as in version 1.
 pub(super) fn option_to_v1(option: RawObject) -> RawObject {
     rename_groups(option.renamed("configId", "id"), "groupId", "group")
 }
@@ -44,7 +44,7 @@ fn has_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
-/// What an agent of version 1 has as modes or as models.
+/// A setting that agents of version 1 may have outside the config options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacyOption {
     Mode,
@@ -52,8 +52,8 @@ pub(super) enum LegacyOption {
 }
 
 impl LegacyOption {
-    /// Names: of the category, which is also the id; of the option, for users; of the field that
-    /// version 1 has it in; of the current one and the list there; of an id in that list.
+    /// Returns names, in this order: the category, which is also the id of the option; the option's display name; its
+    /// field in version 1; in that field, the current value and the list of values; the id field of a list item.
     fn names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
@@ -79,7 +79,7 @@ impl LegacyOption {
         self.names()[0]
     }
 
-    /// Version 1's state as a config option.
+    /// Converts version 1's state to a config option.
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.names();
         let options: Vec<RawObject> = to_objects(&items(state, available))
@@ -96,17 +96,17 @@ impl LegacyOption {
     }
 }
 
-/// The config options of a session of a version 1 agent, as version 2 has them.
+/// The config options of a session of a version 1 agent, as in version 2.
 #[derive(Debug, Default)]
 pub(super) struct V1ConfigOptions {
-    /// The agent's own, in version 2's words.
+    /// The agent's own options, in version 2's dialect.
     agent_options: Vec<RawObject>,
-    /// What it has as modes and as models.
+    /// Options made from its modes and models.
     legacy_options: Vec<(LegacyOption, RawObject)>,
 }
 
 impl V1ConfigOptions {
-    /// Takes options, modes and models out of an answer and puts all of them back as options.
+    /// Replaces options, modes and models in a response with options only.
     pub(super) fn rewrite_response(&mut self, result: &mut RawObject) {
         if result.has("configOptions") {
             self.set_own(&items(result, "configOptions"));
@@ -126,19 +126,19 @@ impl V1ConfigOptions {
         self.truncate();
     }
 
-    /// The agent has told its options anew.
+    /// Stores the options that the agent has sent.
     pub(super) fn set_own(&mut self, options: &[Box<RawValue>]) {
         self.agent_options = to_objects(options).map(option_to_v2).collect();
     }
 
-    /// Forgets what is too large to be remembered, once it has been passed on.
+    /// Drops options that are too large to remember. Call this after they have been passed on.
     pub(super) fn truncate(&mut self) {
         clear_if_oversized(&mut self.agent_options);
         self.legacy_options
             .retain(|(_, option)| size(option) <= KEPT);
     }
 
-    /// All options: the agent's own, then those made of what it has no option for.
+    /// Returns all options: the agent's own, then those made from its modes and models.
     pub(super) fn list(&self) -> Vec<RawObject> {
         let mut list = self.agent_options.clone();
         for (switch, option) in &self.legacy_options {
@@ -149,7 +149,7 @@ impl V1ConfigOptions {
         list
     }
 
-    /// Whether the option made for this is shown: not if the agent has one itself.
+    /// Returns `true` if the made option is shown. It is not if the agent has an option of that category itself.
     fn is_shown(&self, switch: LegacyOption) -> bool {
         !self
             .agent_options
@@ -157,7 +157,7 @@ impl V1ConfigOptions {
             .any(|option| has_category(option, switch.category()))
     }
 
-    /// The made option, under an id that none of the agent's has.
+    /// Returns the made option under an id that none of the agent's options has.
     fn with_free_id(&self, switch: LegacyOption, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.id_of(switch)));
@@ -176,14 +176,14 @@ impl V1ConfigOptions {
         id
     }
 
-    /// What the option of this id was made of, if it is none of the agent's.
+    /// Returns which setting the option with this id was made from. `None` for the agent's own options.
     pub(super) fn switch_of(&self, id: &str) -> Option<LegacyOption> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
             .find(|switch| self.id_of(*switch) == id)
     }
 
-    /// The mode or model has changed. Says whether that is news.
+    /// Sets the current mode or model. Returns `true` if it changed.
     pub(super) fn set_current(&mut self, switch: LegacyOption, value: &RawValue) -> bool {
         let own = self
             .agent_options
@@ -207,7 +207,7 @@ impl V1ConfigOptions {
 /// The config options of a session of a version 2 agent.
 #[derive(Debug, Default)]
 pub(super) struct V2ConfigOptions {
-    /// As version 2 has them.
+    /// As in version 2.
     options: Vec<RawObject>,
 }
 
@@ -220,7 +220,7 @@ impl V2ConfigOptions {
         clear_if_oversized(&mut self.options);
     }
 
-    /// The options as version 1 has them. Yes-or-no options are only for clients that know them.
+    /// Returns the options as in version 1. Boolean options are only for clients that support them.
     pub(super) fn list(&self, booleans: bool) -> Vec<RawObject> {
         let select = |option: &&RawObject| {
             booleans || option.field::<String>("type").as_deref() == Some("select")
@@ -229,7 +229,7 @@ impl V2ConfigOptions {
         shown.cloned().map(option_to_v1).collect()
     }
 
-    /// The choice of this category.
+    /// Finds the select option of this category.
     fn find_select(&self, switch: LegacyOption) -> Option<&RawObject> {
         self.options.iter().find(|option| {
             has_category(option, switch.category())
@@ -237,19 +237,19 @@ impl V2ConfigOptions {
         })
     }
 
-    /// The id of the option that stands for modes, or for models.
+    /// Returns the id of the option for modes or models.
     pub(super) fn id_of(&self, switch: LegacyOption) -> Option<Box<RawValue>> {
         self.find_select(switch)?
             .get("configId")
             .map(ToOwned::to_owned)
     }
 
-    /// The current mode.
+    /// Returns the current mode.
     pub(super) fn mode(&self) -> Option<&RawValue> {
         self.find_select(LegacyOption::Mode)?.get("currentValue")
     }
 
-    /// The modes, as version 1 has them beside the options.
+    /// Returns the modes, which version 1 has beside the options.
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacyOption::Mode)?;
         let mut modes = Vec::new();

@@ -1,11 +1,11 @@
-//! Diffs. Version 1 has the texts before and after; version 2 has what changed, and a patch.
+//! Diffs. Version 1 has the old and new text; version 2 has a list of changes and a patch.
 
 use acp_wire::{RawObject, v1};
 
 use super::json::to_raw_value;
 use crate::dialect::git_patch;
 
-/// A version 1 diff in version 2's words.
+/// Converts a version 1 diff to version 2.
 pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
     let diff: v1::Diff = item.read().ok()?;
     let operation = if diff.old_text.is_some() {
@@ -23,7 +23,7 @@ pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
     Some(item)
 }
 
-/// A version 2 diff as text, and the files it is about.
+/// Converts a version 2 diff to text, and returns the paths of its files.
 pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     let mut lines = Vec::new();
     let mut paths = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     (content, paths)
 }
 
-/// Text between fences that are longer than any within it.
+/// Puts text between code fences that are longer than any run of backticks in it.
 fn to_fenced_block(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;

@@ -1,6 +1,6 @@
-//! Writing messages, and changing those that came.
+//! Writing messages, and changing received ones.
 //!
-//! Everything here works on the text of the values: what is not looked at is written as it came.
+//! Everything here works on the text of the values: what the bridge does not read is written exactly as received.
 
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::{Notification, RawObject, v1};
@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{object, to_raw_value};
 
-/// What is to be written to the two sides because of one line.
+/// The output for the two sides that one line produces.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
     pub(super) agent: Vec<u8>,
 }
 
-/// A line that is a message.
+/// A line that is a valid message.
 pub(super) struct BridgeLine<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) message: Incoming<'a>,
@@ -27,7 +27,7 @@ impl BridgeLine<'_> {
         pass(buf, self.bytes);
     }
 
-    /// Writes it with some members changed.
+    /// Writes it with some members changed by `change`.
     pub(super) fn pass_with(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
         let Some(mut members) = read::<RawObject>(self.bytes) else {
             return self.pass(buf);
@@ -55,7 +55,7 @@ impl BridgeLine<'_> {
     }
 }
 
-/// A list without items.
+/// Returns an empty JSON list.
 pub(super) fn empty_list() -> Box<RawValue> {
     to_raw_value(&[(); 0])
 }
@@ -65,15 +65,15 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
-/// The session a message is about.
+/// Returns the session that a message is about.
 pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
-/// The session a request is about, without which it cannot be carried over.
+/// Returns the session that a request is about.
 ///
 /// # Errors
-/// There is none.
+/// The request has no session id, so it cannot be translated.
 pub(super) fn require_session_id(params: &RawObject) -> Result<String, jsonrpc::Error> {
     session_id_of(params)
         .ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: sessionId is missing"))
@@ -84,14 +84,14 @@ pub(super) fn pass(buf: &mut Vec<u8>, line: &[u8]) {
     buf.push(b'\n');
 }
 
-/// Appends a message, line end included.
+/// Appends a message and a line end.
 pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
     let start = buf.len();
     if serde_json::to_writer(&mut *buf, message).is_err() {
         buf.truncate(start);
         return;
     }
-    // Raw values may hold line ends between their tokens; within strings JSON has none.
+    // Raw values may contain line ends between tokens. Inside strings JSON does not allow them.
     for byte in buf.get_mut(start..).unwrap_or_default() {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -100,12 +100,12 @@ pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
     buf.push(b'\n');
 }
 
-/// Answers a request. What the bridge answers with can always be written.
+/// Sends the response to a request. Writing cannot fail for the bridge's own results.
 pub(super) fn answer(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
     let _ = jsonrpc::write_result(buf, id, result);
 }
 
-/// Answers a request with an error.
+/// Sends an error as the response to a request.
 pub(super) fn refuse(buf: &mut Vec<u8>, id: &RequestId, error: &jsonrpc::Error) {
     let _ = jsonrpc::write_error(buf, id, error);
 }
@@ -121,18 +121,18 @@ pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
     notify(buf, v1::SessionNotification::METHOD, &params);
 }
 
-/// What is sent for an update that came.
+/// One update to send for a received one.
 #[derive(Debug)]
 pub(super) enum UpdateTranslation {
     /// The line as received.
     Unchanged,
     /// The line with another update in it.
     Changed(RawObject),
-    /// An update of the bridge's own.
+    /// An update that the bridge created.
     Generated(RawObject),
 }
 
-/// Sends what is to be sent for the `session/update` in `line`.
+/// Sends the translations of the `session/update` in `line`.
 pub(super) fn emit(
     buf: &mut Vec<u8>,
     line: &BridgeLine<'_>,
@@ -153,15 +153,15 @@ pub(super) fn emit(
     }
 }
 
-/// The items of a list, each as received. What is no list is an empty one.
+/// Returns the items of a list, each as received. Anything but a list counts as an empty one.
 pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }
 
-/// Where the bridge keeps, in `_meta`, what the other version has no word for.
+/// The key in `_meta` for values that the other version cannot express.
 pub(super) const META: &str = "acp-bridge";
 
-/// Notes in the object's `_meta` what has been said in other words.
+/// Stores the original of a translated value in the object's `_meta`.
 pub(super) fn set_meta_note(object_: &mut RawObject, key: &str, original: &RawValue) {
     let mut meta = object(object_.get("_meta"));
     let mut noted = object(meta.get(META));
@@ -170,7 +170,7 @@ pub(super) fn set_meta_note(object_: &mut RawObject, key: &str, original: &RawVa
     object_.set("_meta", to_raw_value(&meta));
 }
 
-/// Cuts a text to at most this many bytes.
+/// Truncates a text to at most this many bytes, at a character boundary.
 pub(super) fn truncate(text: &mut String, max: usize) {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! The methods that the bridge knows, by their names in the method tables.
+//! The methods that the bridge knows, named as in the method tables.
 
 use acp_wire::jsonrpc::CancelRequestNotification;
 use acp_wire::{Notification, Request, v1, v2};
@@ -28,7 +28,7 @@ pub(super) const UPDATE: &str = v1::SessionNotification::METHOD;
 pub(super) const CANCEL: &str = v1::CancelNotification::METHOD;
 pub(super) const CANCEL_REQUEST: &str = CancelRequestNotification::METHOD;
 
-/// Whether a client of version 1 lends its agent this, and one of version 2 does not.
+/// Returns `true` for methods of clients that exist in version 1 only.
 pub(super) fn is_v1_client_method(method: &str) -> bool {
     method.starts_with("fs/") || method.starts_with("terminal/")
 }

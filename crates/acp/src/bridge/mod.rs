@@ -1,46 +1,46 @@
-//! A bridge between versions 1 and 2 of the protocol: an agent of one behind a client of the other.
+//! A bridge between versions 1 and 2 of the protocol: connects an agent of one version to a client of the other.
 //!
-//! [`Bridge::to_v2`] puts an agent of version 1 behind a client of version 2, [`Bridge::to_v1`] the
-//! other way round. When both sides turn out to speak the same version, lines pass as they came.
+//! [`Bridge::to_v2`] puts an agent of version 1 behind a client of version 2, and [`Bridge::to_v1`] the other way
+//! round. If both sides turn out to speak the same version, lines pass unchanged.
 //!
-//! A bridge is a pump of lines. What it need not change it passes on as the bytes that came, and of what
-//! it changes only the fields that differ between the versions: methods, fields, kinds and `_meta` that
-//! it does not know, and numbers of any size, come out as they went in. Ids of requests are the same on
-//! both sides. Each side's lines are looked at in their order and what comes of one is written before
-//! the next is looked at; a side that does not read makes the other wait.
+//! A bridge works line by line. It passes on the original bytes of every line that it need not change. In the others
+//! it changes only the fields that differ between the versions: methods, fields, types and `_meta` that it does not
+//! know, and numbers of any size, come out as they went in. Request ids are the same on both sides. Each side's lines
+//! are handled in order, and the output for one line is buffered before the next line is handled. A side that does
+//! not read makes the other wait.
 //!
-//! # What cannot be carried over
+//! # What cannot be translated
 //!
 //! An agent of version 1 behind a client of version 2:
 //!
 //! | what | becomes |
 //! |---|---|
-//! | `fs/*`, `terminal/*` of a client | answered with -32601: a client of version 2 has none |
-//! | an error as the answer to a prompt | `state_update` idle with stop reason `error`: the prompt has been acknowledged by then, also when the error is that one must authenticate |
-//! | a second prompt while a turn runs | waits for the end of the turn, 16 of them at most; it joins nothing |
-//! | `session/list`, `session/close` of an agent without them | the sessions opened through the bridge; a cancel |
-//! | `session/resume` of an agent that can only load | a load whose replay is swallowed |
-//! | `session/resume` with replay of an agent that can only resume | -32601 |
+//! | `fs/*`, `terminal/*` of a client | error -32601: a client of version 2 has none |
+//! | an error as the response to a prompt | an idle `state_update` with stop reason `error`: by then the prompt has been acknowledged, even if the error is that authentication is required |
+//! | a second prompt while a turn runs | queued until the turn ends, at most 16 per session; it never joins the running turn |
+//! | `session/list`, `session/close` of an agent without them | the list of sessions opened through the bridge; a cancel |
+//! | `session/resume` of an agent that can only load | a load whose replay is dropped |
+//! | `session/resume` with replay of an agent that can only resume | error -32601 |
 //! | MCP servers over SSE | not offered |
-//! | the texts of a diff before and after | a patch; none for texts of more than 4 MiB |
+//! | a diff's old and new text | a patch; none if the texts have more than 4 MiB together |
 //!
 //! An agent of version 2 behind a client of version 1:
 //!
 //! | what | becomes |
 //! |---|---|
-//! | work that the agent begins by itself, `background` | its updates are passed, its state is not |
-//! | a message told whole | the part the client has not been told yet; if it was changed otherwise, the whole again under another id |
-//! | a message cleared | nothing; what follows is another message |
-//! | content of a tool call told in pieces | all of it each time, at most the last 256 KiB of a call and 4 MiB of a session |
-//! | status `cancelled`, `paused` of a tool call; `cancelled` of a plan's entry | `failed`, `in_progress`; `completed`; the original is in `_meta` |
-//! | a structured diff | its patch as text, or a line for each file |
-//! | a terminal's output | `_meta` of the tool call that shows the terminal; before one does, its last 64 KiB are kept. Output told anew is shown below what was there |
-//! | several plans | one after the other, for clients without `plan`; plans of other kinds are left out |
-//! | notices, compaction | left out for clients without the capability |
-//! | subagents | left out for clients without the capability; what they ask is asked in the session that they work for |
-//! | yes-or-no options | left out for clients without the capability |
+//! | work that the agent starts by itself, `background` | its updates are passed on, its state is not |
+//! | a whole message | the part that the client does not have yet; if an earlier part changed, the whole message again under another id |
+//! | a cleared message | nothing; what follows is another message |
+//! | content of a tool call sent in chunks | all of it each time, at most the last 256 KiB per call and 4 MiB per session |
+//! | status `cancelled`, `paused` of a tool call; `cancelled` of a plan entry | `failed`, `in_progress`; `completed`; the original is in `_meta` |
+//! | a structured diff | its patch as text, or one line per file |
+//! | a terminal's output | `_meta` of the tool call that shows the terminal; until one does, the last 64 KiB are stored. Output sent again is shown below the earlier output |
+//! | several plans | one after the other, for clients without `plan`; plans of other types are omitted |
+//! | notices, compaction | omitted for clients without the capability |
+//! | subagents | omitted for clients without the capability; their requests are sent in the session that the user opened |
+//! | boolean options | omitted for clients without the capability |
 //! | unknown stop reasons | `end_turn`; the original is in `_meta` |
-//! | a client's files and terminals | have no words in version 2; the agent uses its own |
+//! | a client's files and terminals | version 2 has no methods for them; the agent uses its own |
 
 mod config;
 mod diff;
@@ -62,7 +62,7 @@ use self::pump::Pump;
 use crate::connection::Limits;
 use crate::transport::Transport;
 
-/// What is done with a line of the agent's that is no message.
+/// Handles a line from the agent that is not a message.
 pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 
 /// A side of the bridge.
@@ -74,19 +74,19 @@ pub enum BridgeSide {
     Agent,
 }
 
-/// How a bridge has ended.
+/// The end of a bridge: which side ended first, and why.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {
     /// The side that ended first.
     pub first: BridgeSide,
-    /// Why, if it did not simply close its side.
+    /// The error that ended it. `None` if the side just closed its stream.
     pub error: Option<io::Error>,
-    /// How many lines of the agent's were no messages.
+    /// The number of lines from the agent that were not messages.
     pub noise: u64,
 }
 
-/// A bridge that is to be run.
+/// A bridge that is ready to run.
 ///
 /// ```no_run
 /// # async fn f(client: acp::Transport, agent: acp::Transport) {
@@ -132,15 +132,15 @@ impl Bridge {
         Self::new(BridgeTarget::V1)
     }
 
-    /// Sets what is kept. Of the limits, `message`, `outbox` (for each side), `requests` (of each side)
-    /// and `linger` (what the other side is given once one has ended; 2 s) are used.
+    /// Sets the limits. A bridge uses `message`, `outbox` (for each side), `requests` (for each side) and `linger`
+    /// (how long the other side may continue after one has ended; default 2 s).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Has each line of the agent's shown that is no message, such as log output. It is called between
-    /// two messages and must not block.
+    /// Sets a handler for lines from the agent that are not messages, such as log output. It runs between two
+    /// messages and must not block.
     pub fn on_noise(mut self, on_noise: impl FnMut(&str) + Send + 'static) -> Self {
         self.on_noise = Box::new(on_noise);
         self
@@ -148,9 +148,9 @@ impl Bridge {
 
     /// Runs the bridge until one side has ended.
     ///
-    /// When the client ends, the agent's input is closed, and what it still says within
-    /// [`Limits::linger`] is passed on. When the agent ends, every request that it has not answered is
-    /// answered with an error. Either way the transports are closed when this returns.
+    /// When the client ends, the bridge closes the agent's input and passes on what the agent still sends within
+    /// [`Limits::linger`]. When the agent ends, every pending request of the client gets an error. The transports are
+    /// closed when this returns.
     pub async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
         let core = BridgeState::new(self.target, self.limits.clone());
         Pump::new(core, self.limits, self.on_noise)

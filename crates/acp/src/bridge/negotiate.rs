@@ -1,4 +1,4 @@
-//! Who speaks what: `initialize`, and what is done with lines before and after it.
+//! Version negotiation: `initialize`, and how lines before and after it are handled.
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
@@ -11,17 +11,17 @@ use super::v2_to_v1::{self, V2ToV1Bridge};
 use crate::connection::Limits;
 use crate::connection::outline::MessageOutline;
 
-/// No version is spoken by both sides.
+/// The error code for "no protocol version in common".
 const UNSUPPORTED_VERSION: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
-/// Which version the client is to find.
+/// The protocol version that the client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BridgeTarget {
     V1,
     V2,
 }
 
-/// What is done with each line.
+/// The state of a bridge, which decides what happens to each line.
 pub(super) struct BridgeState {
     target: BridgeTarget,
     limits: Limits,
@@ -31,11 +31,11 @@ pub(super) struct BridgeState {
 enum NegotiationPhase {
     /// The client has not initialized the connection yet.
     Uninitialized,
-    /// The agent has been asked. What follows waits for its answer.
+    /// `initialize` was sent to the agent. Later lines from the client wait for the response.
     Initializing {
         id: RequestId,
         client: v2_to_v1::initialize::V1ClientFeatures,
-        /// What the client has asked.
+        /// The client's original `initialize` line.
         line: Box<[u8]>,
     },
     /// Both sides speak the same version.
@@ -53,12 +53,12 @@ impl BridgeState {
         }
     }
 
-    /// Whether the client's next line can only be understood once the agent has answered.
+    /// Returns `true` while the client's next line must wait for the agent's response to `initialize`.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(self.phase, NegotiationPhase::Initializing { .. })
     }
 
-    /// Looks at a line. Says whether it was noise, which is passed over.
+    /// Handles one line. Returns `true` if it was noise, which is skipped.
     pub(super) fn handle_line(
         &mut self,
         from: BridgeSide,
@@ -94,7 +94,7 @@ impl BridgeState {
         false
     }
 
-    /// A line that is no message of JSON-RPC.
+    /// Handles a line that is not a JSON-RPC message. Returns `true` if it was noise.
     fn handle_invalid_line(
         &self,
         from: BridgeSide,
@@ -109,7 +109,7 @@ impl BridgeState {
                 false
             }
             BridgeSide::Agent => {
-                // JSON of some other shape is for the client to judge.
+                // The client decides about JSON that is not a message.
                 let json = matches!(error, ParseError::NotAMessage { .. });
                 let between = matches!(
                     self.phase,
@@ -123,7 +123,7 @@ impl BridgeState {
         }
     }
 
-    /// The client's first request is `initialize`.
+    /// Handles the client's first request, which must be `initialize`.
     fn handle_client_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let Incoming::Request { id, method, params } = &line.message else {
             return;
@@ -161,7 +161,7 @@ impl BridgeState {
         };
     }
 
-    /// The agent's first answer is the one to `initialize`.
+    /// Handles the agent's response to `initialize`.
     fn handle_agent_initialize(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         let (id, result) = match &line.message {
             Incoming::Response { id, result } => (id, result),
@@ -183,7 +183,7 @@ impl BridgeState {
         let result = match result {
             Ok(result) => result,
             Err(error) if error.code == UNSUPPORTED_VERSION => {
-                // It does not speak the other version. Then it may speak the client's.
+                // The agent does not speak the other version, so try the client's own.
                 pass(&mut out.agent, &asked);
                 self.phase = NegotiationPhase::PassThrough;
                 return;
@@ -209,7 +209,7 @@ impl BridgeState {
                 line.with_result(&mut out.client, &result);
                 NegotiationPhase::V2ToV1(Box::new(V2ToV1Bridge::new(client, &self.limits)))
             }
-            // The agent speaks what the client speaks, and nothing else.
+            // The agent chose the client's version.
             (BridgeTarget::V2, ProtocolVersion::V2) | (BridgeTarget::V1, ProtocolVersion::V1) => {
                 line.pass(&mut out.client);
                 NegotiationPhase::PassThrough
@@ -227,7 +227,7 @@ impl BridgeState {
         };
     }
 
-    /// A message over the limit has been passed over: whoever waits for it is told.
+    /// Responds to a message that was skipped because it exceeds the limit.
     pub(super) fn handle_oversized(
         &mut self,
         from: BridgeSide,
@@ -249,7 +249,7 @@ impl BridgeState {
                 refuse(back, &id, &error);
             }
             MessageOutline::Response(id) => {
-                // As if that had been the answer.
+                // Handle it as if the agent had sent this error.
                 let mut answer = Vec::new();
                 refuse(&mut answer, &id, &jsonrpc::Error::internal(text));
                 self.handle_line(from, answer.trim_ascii_end(), out);
@@ -258,14 +258,14 @@ impl BridgeState {
         }
     }
 
-    /// The client will say nothing more.
+    /// Handles the end of the client's input.
     pub(super) fn client_closed(&mut self) {
         if let NegotiationPhase::V1ToV2(up) = &mut self.phase {
             up.client_closed();
         }
     }
 
-    /// The agent will say nothing more: what it has not answered is answered with an error.
+    /// Handles the end of the agent's output: every pending request of the client gets an error.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {

@@ -1,5 +1,5 @@
-//! Two loops, one for each side: a line is read, looked at, and what comes of it is appended to what
-//! waits to be written, before the next line is looked at.
+//! The two read loops, one for each side. Each reads a line, translates it, and appends the output to the writers
+//! before it reads the next line.
 
 use std::io;
 use std::pin::pin;
@@ -22,7 +22,7 @@ pub(super) struct Pump {
     state: Mutex<BridgeState>,
     to_client: BridgeWriter,
     to_agent: BridgeWriter,
-    /// The agent has answered `initialize`, or never will.
+    /// Notified when the agent has responded to `initialize`, or never will.
     negotiated: Notify,
     limits: Limits,
     noise: Mutex<(u64, BridgeNoiseHandler)>,
@@ -40,13 +40,13 @@ impl Pump {
         }
     }
 
-    /// Runs until one side has ended and the other has had its last words.
+    /// Runs until one side has ended and the other has had time to finish.
     pub(super) async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
         let mut client_in = pin!(self.read(client.reader, BridgeSide::Client));
         let mut agent_in = pin!(self.read(agent.reader, BridgeSide::Agent));
         let mut client_out = pin!(self.to_client.drain(client.writer));
         let mut agent_out = pin!(self.to_agent.drain(agent.writer));
-        // What is over already.
+        // What has ended already.
         let (mut no_client_in, mut no_agent_in) = (false, false);
         let (mut no_client_out, mut no_agent_out) = (false, false);
         let mut end = PumpEnd::default();
@@ -69,7 +69,7 @@ impl Pump {
                 done = &mut client_out, if !no_client_out => {
                     no_client_out = true;
                     if let Err(error) = done {
-                        // It reads no more; what it says has no point any more either.
+                        // The client no longer reads, so nothing it sends matters any more.
                         no_client_in = true;
                         end.set_first(BridgeSide::Client, Some(error), &self.limits);
                         self.handle_client_closed();
@@ -103,13 +103,13 @@ impl Pump {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What waits for the agent is still written, and then its input is closed.
+    /// Closes the agent's input once the buffered bytes are written.
     fn handle_client_closed(&self) {
         self.lock_state().client_closed();
         self.to_agent.close();
     }
 
-    /// What waits for the client is still written, and then its input is closed.
+    /// Closes the client's input once the buffered bytes are written.
     fn handle_agent_closed(&self) {
         let mut out = BridgeOutput::default();
         self.lock_state().agent_closed(&mut out);
@@ -119,13 +119,13 @@ impl Pump {
         self.negotiated.notify_one();
     }
 
-    /// Reads one side until its end; gives the error, if reading failed.
+    /// Reads one side until it ends. Returns the error if reading fails.
     async fn read(&self, mut input: TransportReader, from: BridgeSide) -> Option<io::Error> {
         let mut framer = Framer::new(self.limits.message);
         let mut ended: Option<Option<io::Error>> = None;
         loop {
             if from == BridgeSide::Client && self.lock_state().is_waiting() {
-                // Nothing can be understood now, but an end must not go unseen.
+                // Lines cannot be handled yet, but the end of the input must be noticed.
                 let room = ended.is_none() && framer.buffered_len() < self.limits.outbox;
                 tokio::select! {
                     () = self.negotiated.notified() => {}
@@ -158,14 +158,14 @@ impl Pump {
                     self.report_noise(line);
                 }
             }
-            // Lines are handed on as they came: no text is taken out of them.
+            // The bridge passes whole lines on, so its framer takes no text out of them.
             Frame::LargeText(_) => {}
             Frame::Oversized { head, tail, length } => {
                 core.handle_oversized(from, outline(head, tail), length, &mut out);
             }
         }
         let negotiated = waited && !core.is_waiting();
-        // While the lock is held: what was decided in one order is written in that order.
+        // Push while the lock is held, so that output is written in the order in which it was produced.
         self.to_client.push(&out.client);
         self.to_agent.push(&out.agent);
         drop(core);
@@ -174,9 +174,9 @@ impl Pump {
         }
     }
 
-    /// Waits for room for what the next line may bring about. The other side's is the back-pressure. A
-    /// side's own is much more: answers of the bridge's to a side that takes none of them must not keep
-    /// that side's other messages, such as a cancel, from getting through.
+    /// Waits for capacity for the output of the next line. The limit for the other side gives the back-pressure. The
+    /// limit for the reading side itself is four times as large: if it does not read the bridge's responses, its
+    /// other messages, such as a cancel, must still get through.
     async fn wait_for_room(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),
@@ -196,12 +196,12 @@ impl Pump {
     }
 }
 
-/// How it came to the end.
+/// Which side ended first, and why.
 #[derive(Default)]
 struct PumpEnd {
     first: Option<BridgeSide>,
     error: Option<io::Error>,
-    /// When the other side has had time enough.
+    /// When to stop waiting for the other side.
     deadline: Option<Instant>,
 }
 
@@ -219,7 +219,7 @@ impl PumpEnd {
     }
 }
 
-/// Reads what is there into the framer; at the end of the input, says so.
+/// Reads available bytes into the framer. Returns `Some` at the end of the input, with the error if there was one.
 async fn fill(input: &mut TransportReader, framer: &mut Framer) -> Option<Option<io::Error>> {
     match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(None),

@@ -1,19 +1,18 @@
-//! What sessions are opened with, and how one authenticates: the same things in both versions, written
-//! a little differently.
+//! Session setup and authentication. Both versions have the same concepts and write them slightly differently.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{empty_list, items, object, to_raw_value};
 
-/// Changes each item of a list that is there.
+/// Changes each item of a list, if the list exists.
 fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
     if let Some(list) = params.field::<Vec<Box<RawValue>>>(key) {
         let list: Vec<Box<RawValue>> = list
             .into_iter()
             .map(|item| {
                 let read = object(Some(&item));
-                // What is no object is for the other side to refuse.
+                // The other side rejects what is not an object.
                 if read.is_empty() {
                     item
                 } else {
@@ -29,7 +28,7 @@ fn type_of(object: &RawObject) -> Option<String> {
     object.field("type")
 }
 
-/// MCP servers as version 1 has them: no type for programs, and every list is there.
+/// Writes MCP servers as in version 1: no type for stdio servers, and every list is present.
 pub(super) fn servers_to_v1(params: &mut RawObject) {
     if !params.has("mcpServers") {
         params.set("mcpServers", empty_list());
@@ -52,7 +51,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
     });
 }
 
-/// MCP servers as version 2 has them: each with its type.
+/// Writes MCP servers as in version 2: each with its type.
 pub(super) fn servers_to_v2(params: &mut RawObject) {
     map_items(params, "mcpServers", |server| {
         if server.has("type") {
@@ -66,7 +65,7 @@ pub(super) fn servers_to_v2(params: &mut RawObject) {
     });
 }
 
-/// Ways to authenticate as version 2 has them.
+/// Writes auth methods as in version 2.
 pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
     if !result.has("authMethods") {
         result.retain(|key, _| key != "authMethods");
@@ -88,7 +87,7 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
     });
 }
 
-/// Ways to authenticate as version 1 has them, without those the client takes no part in.
+/// Writes auth methods as in version 1. Omits terminal auth methods unless `terminal` is set.
 pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
     let methods: Vec<Box<RawValue>> = items(result, "authMethods")
         .into_iter()
@@ -119,7 +118,7 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
     });
 }
 
-/// Commands as version 2 has them.
+/// Writes commands as in version 2.
 pub(super) fn commands_to_v2(update: &mut RawObject) {
     map_items(update, "availableCommands", |mut command| {
         if !command.has("type") {
@@ -136,7 +135,7 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
     });
 }
 
-/// Commands as version 1 has them: kinds it has no words for are left out.
+/// Writes commands as in version 1. Types that version 1 does not have are omitted.
 pub(super) fn commands_to_v1(update: &mut RawObject) {
     let known = |command: &RawValue| {
         let type_ = type_of(&object(Some(command)));

@@ -1,4 +1,4 @@
-//! What the bridge remembers, all of it bounded.
+//! What the bridge remembers. All of it is bounded.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,7 +7,7 @@ use acp_wire::jsonrpc::{self, RequestId};
 use crate::lru_map::key;
 use crate::session_setup::LONGEST_ID;
 
-/// The requests that one side has made and that are not answered yet.
+/// The pending requests of one side.
 #[derive(Debug)]
 pub(super) struct PendingRequests<T> {
     pending: BTreeMap<RequestId, T>,
@@ -22,10 +22,10 @@ impl<T> PendingRequests<T> {
         }
     }
 
-    /// Whether a request of this id can be taken.
+    /// Checks that a request with this id can be accepted.
     ///
     /// # Errors
-    /// What to answer if it cannot: the id is in use, or too many requests are open.
+    /// The error to respond with: the id is in use or too long, or too many requests are pending.
     pub(super) fn check_room(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
         if self.pending.contains_key(id) {
             return Err(jsonrpc::Error::new(
@@ -60,24 +60,24 @@ impl<T> PendingRequests<T> {
         self.pending.remove(id)
     }
 
-    /// All of them, in the order of their ids.
+    /// Removes and returns all of them, in the order of their ids.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
         std::mem::take(&mut self.pending).into_iter()
     }
 }
 
-/// How many sessions are remembered. There are fewer that work at once than this: each of those is a
-/// request, of which there are [`Limits::requests`](crate::Limits::requests) at most.
+/// How many sessions are remembered. Fewer than this can be busy at once, because each busy session has a pending
+/// request, and [`Limits::requests`](crate::Limits::requests) bounds those.
 const SESSIONS: usize = 2048;
 
-/// What is known of each session. Beyond the limit the one that was not heard of longest is forgotten.
+/// The known sessions. Beyond the limit, the session that was idle longest is forgotten.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,
     clock: u64,
 }
 
-/// Whether a session is in the middle of something, so that it must not be forgotten.
+/// Tells whether a session is busy, so that it must not be forgotten.
 pub(super) trait Activeness {
     fn is_busy(&self) -> bool;
 }
@@ -90,7 +90,7 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         Some(session)
     }
 
-    /// The session, known from here on.
+    /// Returns the session, and adds it if it is new.
     pub(super) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = key(id);
@@ -113,7 +113,7 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         self.entries.remove(&*key(id));
     }
 
-    /// All of them, those first that were heard of last.
+    /// Returns all sessions, the most recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         let mut all: Vec<_> = self.entries.iter().collect();
         all.sort_by_key(|(_, (heard, _))| std::cmp::Reverse(*heard));

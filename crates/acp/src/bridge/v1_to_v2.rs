@@ -1,4 +1,4 @@
-//! An agent of version 1 behind a client of version 2.
+//! Connects an agent of version 1 to a client of version 2.
 
 mod agent;
 mod client;
@@ -21,30 +21,30 @@ use super::state::{Activeness, BridgeSessions, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// How many prompts a session holds while a turn runs.
+/// How many prompts may be queued in a session.
 const HELD: usize = 16;
 
-/// How large all held prompts together may be, in bytes, before further ones are refused.
+/// The limit on the total size of all queued prompts, in bytes. Beyond it, prompts are rejected.
 const HELD_BYTES: usize = 64 * 1024 * 1024;
 
-/// The state of the bridge.
+/// The state of a bridge from version 1 to version 2.
 pub(super) struct V1ToV2Bridge {
     agent_features: V1AgentFeatures,
     sessions: BridgeSessions<UpSession>,
-    /// What the client has asked of the agent.
+    /// The client's pending requests.
     client_requests: PendingRequests<UpPendingRequest>,
-    /// What the agent has asked of the client.
+    /// The agent's pending requests.
     agent_requests: PendingRequests<UpQuestion>,
     queued_bytes: usize,
 }
 
-/// A request of the client's.
+/// A pending request of the client.
 enum UpPendingRequest {
-    /// Its answer needs no change.
+    /// The response needs no change.
     PassThrough,
-    /// Opens a session that the answer names.
+    /// Opens a session whose id is in the response.
     OpenSession { roots: RawObject },
-    /// Opens this session, told to the agent as a resume or, swallowing the replay, as a load.
+    /// Opens this session. It was sent to the agent as a resume, or as a load whose replay is dropped.
     Resume { session: String, roots: RawObject },
     /// Sets a config option.
     SetOption { session: String },
@@ -54,9 +54,9 @@ enum UpPendingRequest {
         switch: LegacyOption,
         value: Box<serde_json::value::RawValue>,
     },
-    /// A prompt that the agent works on. The client has had its answer.
+    /// A prompt that the agent works on. The client has its response already.
     Prompt { session: String },
-    /// A prompt that waits for its turn.
+    /// A queued prompt.
     Queued { session: String },
     /// Closes a session.
     Close { session: String },
@@ -64,35 +64,35 @@ enum UpPendingRequest {
     Delete { session: String },
 }
 
-/// A request of the agent's for the user at the client.
+/// A request from the agent that the user at the client answers.
 enum UpQuestion {
     Pending {
         session: String,
     },
-    /// The bridge has answered it because the turn was cancelled.
+    /// The bridge responded to it because the turn was cancelled.
     Answered,
 }
 
 #[derive(Default)]
 struct UpSession {
-    /// `cwd` and `additionalDirectories`, if it was opened through the bridge.
+    /// `cwd` and `additionalDirectories`, if the session was opened through the bridge.
     roots: Option<RawObject>,
     config: V1ConfigOptions,
     turn: Option<UpTurn>,
     queued_prompts: VecDeque<QueuedPrompt>,
-    /// Requests to close it, which are answered when its turn has ended.
+    /// Requests to close it. They get their responses when the turn ends.
     close_requests: Vec<RequestId>,
-    /// Questions of the agent's that the client has not answered yet.
+    /// Questions from the agent that the client has not answered yet.
     pending_questions: Vec<UpPendingQuestion>,
-    /// What the last message chunk was of, and its id, if the next one may continue it.
+    /// The kind and id of the last message chunk, if the next chunk may continue its message.
     current_message: Option<(String, String)>,
     /// The titles of its tool calls.
     titles: LruMap<String, 512>,
-    /// The terminals the client has been told of.
+    /// The terminals that the client knows.
     terminals: LruMap<(), 512>,
-    /// Its conversation is being replayed, and the client did not ask for that.
+    /// Whether a replay that the client did not request is running, and is dropped.
     hides_replay: bool,
-    /// Its subagents: what they ask is answered, too, when it is cancelled.
+    /// Its subagents. When it is cancelled, their pending questions are answered, too.
     subagents: LruMap<(), 64>,
 }
 
@@ -108,7 +108,7 @@ struct QueuedPrompt {
 
 struct UpPendingQuestion {
     id: RequestId,
-    /// Whether it is a permission or an elicitation.
+    /// `true` for a permission request, `false` for an elicitation.
     is_permission: bool,
 }
 
@@ -161,9 +161,9 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// The client will ask nothing more.
+    /// Drops all queued prompts: the client's input has ended.
     pub(super) fn client_closed(&mut self) {
-        // What is held can no longer begin: the agent has been told that there is nothing more.
+        // Queued prompts can no longer start, because the agent's input is closed.
         self.queued_bytes = 0;
         let sessions: Vec<String> = self.sessions.iter().map(|(id, _)| id.to_owned()).collect();
         for id in sessions {
@@ -173,7 +173,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// The agent is gone: what it has left open ends with this error.
+    /// Ends every pending request of the client with this error: the agent has closed.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, asked) in self.client_requests.drain() {
             match asked {
@@ -200,7 +200,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Begins a turn: the client is told that its message has been taken, then the agent gets it.
+    /// Starts a turn: acknowledges the prompt to the client, then passes it to the agent.
     fn begin_turn(&mut self, session_id: &str, held: &QueuedPrompt, out: &mut BridgeOutput) {
         let prompt = read::<RawObject>(&held.line)
             .map(|line| object(line.get("params")))
@@ -227,7 +227,7 @@ impl V1ToV2Bridge {
         });
     }
 
-    /// The turn has ended; the next one begins, if one is held.
+    /// Ends the turn, and starts the next one if a prompt is queued.
     fn end_turn(&mut self, session_id: &str, idle: &RawObject, out: &mut BridgeOutput) {
         update(&mut out.client, session_id, idle);
         let Some(session) = self.sessions.get(session_id) else {
@@ -249,10 +249,10 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Everything under way in a session is cancelled. The agent has been told already.
+    /// Cancels everything under way in a session, after the agent has received the cancel.
     ///
-    /// A version 2 client need not answer what a cancelled turn has asked; a version 1 agent waits for
-    /// that answer before it ends the turn. So the bridge answers in the client's stead.
+    /// A version 2 client need not answer the questions of a cancelled turn, but a version 1 agent waits for these
+    /// answers before it ends the turn. So the bridge answers in place of the client.
     fn cancel(&mut self, session_id: &str, out: &mut BridgeOutput) {
         let Some(session) = self.sessions.get(session_id) else {
             return;
@@ -280,7 +280,7 @@ impl V1ToV2Bridge {
             self.agent_requests.take(&asking.id);
             self.agent_requests.add(&asking.id, UpQuestion::Answered);
         }
-        // Taken out meanwhile: one that is above itself is not gone round for ever.
+        // The subagents are taken out meanwhile, so that a session that is its own ancestor does not recurse forever.
         let Some(session) = self.sessions.get(session_id) else {
             return;
         };
@@ -291,7 +291,7 @@ impl V1ToV2Bridge {
         self.sessions.touch(session_id).subagents = subagents;
     }
 
-    /// Cancels one prompt that is held, if this is one.
+    /// Cancels one queued prompt, if this is one.
     fn cancel_held(&mut self, id: &RequestId, out: &mut BridgeOutput) {
         let Some(UpPendingRequest::Queued { session }) = self.client_requests.take(id) else {
             return;
@@ -309,7 +309,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// The answer of a person who has cancelled.
+/// Returns the response that says the user cancelled.
 fn cancelled_response(permission: bool) -> RawObject {
     if permission {
         let outcome = object! { "outcome": "cancelled" };
@@ -319,17 +319,17 @@ fn cancelled_response(permission: bool) -> RawObject {
     }
 }
 
-/// A `state_update` without more to it.
+/// Returns a `state_update` with a state and nothing else.
 fn state_update(state: &str) -> RawObject {
     object! { "sessionUpdate": "state_update", "state": state }
 }
 
-/// An id that no other message has.
+/// Returns a new unique message id.
 fn new_message_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// What a `$/cancel_request` is about.
+/// Returns the id of the request that a `$/cancel_request` cancels.
 fn cancelled_request_id(params: &RawObject) -> Option<RequestId> {
     let cancel: CancelRequestNotification = params.read().ok()?;
     Some(cancel.request_id)

@@ -1,4 +1,4 @@
-//! An agent of version 2 behind a client of version 1.
+//! Connects an agent of version 2 to a client of version 1.
 
 mod agent;
 mod client;
@@ -26,43 +26,43 @@ use super::state::{Activeness, BridgeSessions, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// How many messages of the client's own are remembered once their turns have ended.
+/// How many ids of the client's own messages are remembered after their turns have ended.
 const ECHOES: usize = 16;
 
-/// How deep subagents may have subagents to be asked about.
+/// How many levels of nested subagents are followed to find the session at the top.
 const DEPTH: usize = 16;
 
-/// The state of the bridge.
+/// The state of a bridge from version 2 to version 1.
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
     sessions: BridgeSessions<DownSession>,
-    /// What the client has asked of the agent, prompts of turns that run included.
+    /// The client's pending requests, including the prompts of running turns.
     client_requests: PendingRequests<DownPendingRequest>,
-    /// What the agent has asked of the client, as far as something is to be done about its answer.
+    /// The agent's pending permission requests whose responses the bridge must act on.
     pending_permissions: PendingRequests<PendingPermission>,
-    /// Whose subagents the sessions are that are some.
+    /// The parent session of each subagent.
     parents: LruMap<String, 512>,
 }
 
-/// A permission that is asked in the place of a call's content.
+/// A pending permission request that hides the content of a tool call.
 struct PendingPermission {
     session: String,
     call: String,
 }
 
-/// A request of the client's.
+/// A pending request of the client.
 enum DownPendingRequest {
-    /// Its answer needs no change.
+    /// The response needs no change.
     PassThrough,
-    /// Opens a session that the answer names.
+    /// Opens a session whose id is in the response.
     OpenSession,
-    /// Opens this session, replayed or not.
+    /// Opens this session, with or without a replay.
     Resume { session: String, replayed: bool },
     /// Sets a config option.
     SetOption { session: String },
     /// Sets a mode or model, which the agent knows as a config option.
     SetLegacyOption { session: String },
-    /// A prompt, which is answered when its turn ends.
+    /// A prompt. Its response is sent when its turn ends.
     Prompt { session: String },
     /// Closes or deletes a session.
     Close { session: String },
@@ -71,13 +71,13 @@ enum DownPendingRequest {
 #[derive(Default)]
 struct DownSession {
     config: V2ConfigOptions,
-    /// The prompts that are not answered yet, in their order.
+    /// The pending prompts, in order.
     turns: VecDeque<DownTurn>,
-    /// Whether the agent has said that it works, since it last said that it does not.
+    /// Whether the agent has reported that it works, and not yet that it is idle.
     active: bool,
-    /// The ids of the client's own messages, which it need not be told of.
+    /// The ids of the client's own messages, which need not be sent back to it.
     echoes: VecDeque<String>,
-    /// How many replays are under way.
+    /// How many replays are running.
     replays: usize,
     messages: DownMessages,
     calls: DownToolCalls,
@@ -85,14 +85,14 @@ struct DownSession {
     plans: DownPlans,
 }
 
-/// A prompt on its way.
+/// A pending prompt.
 struct DownTurn {
     id: RequestId,
-    /// The agent has taken it.
+    /// Whether the agent has accepted it.
     accepted: bool,
-    /// The client has cancelled the request, which the agent may have answered meanwhile.
+    /// Whether the client has cancelled the request. The agent may have responded to it already.
     cancelled: bool,
-    /// The id of its message, once that is known.
+    /// The id of its message, once known.
     message_id: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// The agent is gone: what it has left open ends with this error.
+    /// Ends every pending request of the client with this error: the agent has closed.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             refuse(&mut out.client, &id, error);
@@ -158,7 +158,7 @@ impl V2ToV1Bridge {
     }
 }
 
-/// Whether a value is there and not `null`.
+/// Returns a member unless it is missing or `null`.
 fn non_null<'a>(object: &'a RawObject, key: &str) -> Option<&'a serde_json::value::RawValue> {
     object.get(key).filter(|value| value.get() != "null")
 }

@@ -1,7 +1,7 @@
-//! What waits to be written to one side.
+//! The output buffer for one side.
 //!
-//! Appending never waits, so that what one line brings about is written whole and in order on both
-//! sides. Who reads the next line waits for room first: that is the bound, and the back-pressure.
+//! Appending never waits, so the output for one line is written completely and in order on both sides. Before the
+//! next line is read, the reader waits for capacity: that bounds the buffer and gives the back-pressure.
 
 use std::io;
 use std::pin::pin;
@@ -15,18 +15,18 @@ use crate::transport::TransportWriter;
 #[derive(Debug, Default)]
 pub(super) struct BridgeWriter {
     buffer: Mutex<WriteBuffer>,
-    /// There is something to write, or nothing more will come.
+    /// Notified when there is something to write, or the writer is closed.
     buffered: Notify,
-    /// Something has been written.
+    /// Notified when something has been written.
     drained: Notify,
 }
 
 #[derive(Debug, Default)]
 struct WriteBuffer {
     bytes: Vec<u8>,
-    /// How much is being written just now.
+    /// How many bytes are being written.
     writing_len: usize,
-    /// Nothing more will come.
+    /// Whether the writer is closed: nothing more is accepted.
     closed: bool,
 }
 
@@ -35,7 +35,7 @@ impl BridgeWriter {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends. After [`close`](Self::close), to no effect.
+    /// Appends bytes. Does nothing after [`close`](Self::close).
     pub(super) fn push(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -48,14 +48,14 @@ impl BridgeWriter {
         }
     }
 
-    /// Nothing more will come. What waits is still written.
+    /// Accepts no more bytes. What is buffered is still written.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.buffered.notify_one();
         self.drained.notify_waiters();
     }
 
-    /// Waits until less than `limit` bytes wait.
+    /// Waits until fewer than `limit` bytes are buffered.
     pub(super) async fn wait_for_room(&self, limit: usize) {
         loop {
             let mut drained = pin!(self.drained.notified());
@@ -70,10 +70,10 @@ impl BridgeWriter {
         }
     }
 
-    /// Writes what comes until it is closed, and then closes the writer.
+    /// Writes what is pushed until the buffer is closed, and then closes `writer`.
     ///
     /// # Errors
-    /// Writing fails; the outlet is closed then.
+    /// Writing failed. The buffer is then closed.
     pub(super) async fn drain(&self, mut writer: TransportWriter) -> io::Result<()> {
         let mut leaving = Vec::new();
         loop {
@@ -105,16 +105,16 @@ impl BridgeWriter {
                 return Err(error);
             }
             leaving.clear();
-            // A large message is rare; its buffer is not kept.
+            // Large messages are rare, so their buffer is not kept.
             leaving.shrink_to(LARGE);
             self.lock().writing_len = 0;
             self.drained.notify_waiters();
         }
-        // A peer that is gone has all it wants.
+        // A failure does not matter: a peer that has closed needs nothing more.
         let _ = writer.shutdown().await;
         Ok(())
     }
 }
 
-/// Buffers above this size are given back, in bytes.
+/// Buffers above this size are freed, in bytes.
 const LARGE: usize = 256 * 1024;

@@ -45,7 +45,7 @@ struct BothVersionsRequest<'a> {
     capabilities: v2::ClientCapabilities,
 }
 
-/// Negotiates. Sets `spoken` before any message after the response is handled.
+/// Negotiates the version and the capabilities. Sets `spoken` before any message after the response is handled.
 pub(crate) async fn initialize(
     conn: &Connection,
     latest: ProtocolVersion,

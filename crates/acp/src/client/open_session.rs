@@ -1,4 +1,4 @@
-//! Opening of sessions: the requests, and what their responses say of a session.
+//! Opening sessions: the requests, and what their responses report about the session.
 
 use std::sync::Arc;
 

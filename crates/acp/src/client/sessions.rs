@@ -1,4 +1,4 @@
-//! The sessions a client has open, and their threads.
+//! The open sessions of a client, and their threads.
 
 mod subagents;
 
@@ -18,26 +18,26 @@ use crate::error::{CloseReason, Error};
 use crate::session_setup::LONGEST_ID;
 use crate::thread::{Thread, ThreadHandle};
 
-/// How many sessions that nobody has opened yet may have threads. Agents send updates for a session
-/// ahead of the answer that names it; one that invents sessions does not fill memory.
+/// How many sessions that the client has not opened may have threads. Agents send updates for a session before the
+/// response that contains its id. The limit keeps an agent that invents sessions from filling memory.
 const UNCLAIMED: usize = 64;
 
 pub(crate) struct ClientSessions {
     table: Mutex<Table>,
-    /// How many requests that open a session wait for their answers.
+    /// How many requests that open a session are pending.
     opening_count: Mutex<usize>,
-    /// How much a thread keeps, in bytes.
+    /// The size limit of a thread, in bytes.
     thread_limit: usize,
-    /// The client's code runs outside of the locks, for it may look at sessions itself.
+    /// Runs the client's code. Call it without holding a lock, because that code may access sessions.
     state_factory: StateFactory,
 }
 
 #[derive(Default)]
 struct Table {
     entries: HashMap<SessionId, ClientSessionEntry>,
-    /// Those that nobody has opened. They are few, however many sessions there are.
+    /// Sessions that the client has not opened. There are few, however many sessions exist.
     unopened: HashMap<SessionId, Unopened>,
-    /// Of sessions that another has made for a part of its work, that other. They are few, too.
+    /// The parent of each subagent. There are few of these, too.
     parents: HashMap<SessionId, SessionId>,
 }
 
@@ -45,27 +45,28 @@ struct Table {
 #[derive(Default)]
 pub(crate) struct ClientSessionEntry {
     pub(crate) thread: ThreadHandle,
-    /// What the client keeps of it. Gone when the connection is over.
+    /// The client's own state of the session. `None` once the connection has closed.
     client_state: Option<ErasedState>,
     pub(crate) is_replaying: bool,
-    /// Of the turn that runs, or ran last: cancelled when the turn is.
+    /// The token of the current or last turn. Cancelled when the turn is.
     pub(crate) turn: CancellationToken,
     pub(crate) is_running: bool,
-    /// What a turn of an agent that speaks version 2 waits for.
+    /// The pending turn of an agent that speaks version 2.
     pending_turn: Option<PendingTurn>,
 }
 
-/// What is known of a session that nobody has opened.
+/// A reason why a session that the client has not opened is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unopened {
-    /// The agent has named it.
+    /// The agent has sent an update for it.
     Unclaimed,
-    /// It may be the one that is being opened. There are no more of these than requests that open sessions.
+    /// It may be the session that is being opened. There are at most as many of these as pending requests that open
+    /// sessions.
     Provisional,
 }
 
 impl Table {
-    /// How many sessions there are of a kind that nobody has opened.
+    /// Counts the unopened sessions of this kind.
     fn count(&self, kind: Unopened) -> usize {
         self.unopened
             .values()
@@ -74,11 +75,11 @@ impl Table {
     }
 }
 
-/// A request that opens a session and waits for its answer. As long as it does, the agent may speak for one session
-/// that is not known yet.
+/// A pending request that opens a session. While it is pending, the agent may send requests for one session that is
+/// not known yet.
 pub(crate) struct ClientSessionOpening {
     sessions: Arc<ClientSessions>,
-    /// The session, if it is an old one.
+    /// The session's id, if it exists already.
     id: Option<SessionId>,
 }
 
@@ -88,7 +89,7 @@ impl Drop for ClientSessionOpening {
     }
 }
 
-/// What the agent says of a session that is open.
+/// The modes, models and options that the agent reports when a session is opened.
 #[derive(Default)]
 pub(crate) struct SessionAnnouncement<'a> {
     pub(crate) modes: Option<&'a SessionModeState>,
@@ -97,26 +98,26 @@ pub(crate) struct SessionAnnouncement<'a> {
 }
 
 impl ClientSessionEntry {
-    /// What the client keeps of the session.
+    /// Returns the client's own state of the session.
     pub(crate) fn client_state<C: Client>(&self) -> Option<Arc<C::State>> {
         self.client_state.as_ref()?.get::<C>()
     }
 
-    /// A turn begins, of an agent that speaks version 2.
+    /// Starts a turn of an agent that speaks version 2.
     pub(crate) fn begin_prompt(&mut self, prompting: PendingTurn) {
         self.pending_turn = Some(prompting);
     }
 
-    /// The prompt has been answered; gives the turn if that was its end.
+    /// Records the response to the prompt. Returns the turn if that ended it.
     pub(crate) fn accept_prompt(&mut self) -> Option<FinishedTurn> {
         let over = self.pending_turn.as_mut()?.accept();
         self.end_finished_turn(over)
     }
 
-    /// The agent says what it does; gives the turn if that was its end.
+    /// Applies a state that the agent reported. Returns the turn if that ended it.
     pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
         let Some(prompting) = &mut self.pending_turn else {
-            // Work of the agent's own: what was cancelled before is not of it.
+            // The agent works on its own. An earlier cancel does not apply to that.
             if !matches!(state, StateUpdate::Idle(_)) && self.turn.is_cancelled() {
                 self.turn = CancellationToken::new();
             }
@@ -126,7 +127,7 @@ impl ClientSessionEntry {
         self.end_finished_turn(over)
     }
 
-    /// Whether there is something to cancel: a turn, or work that the agent began by itself.
+    /// Returns `true` if there is something to cancel: a turn, or work that the agent started by itself.
     pub(crate) fn is_working(&self) -> bool {
         self.is_running || self.thread.read(Thread::is_running)
     }
@@ -141,7 +142,7 @@ impl ClientSessionEntry {
         self.thread.read(|thread| thread.stop_reason().cloned())
     }
 
-    /// The turn has ended.
+    /// Ends the turn.
     pub(crate) fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.is_running = false;
         self.pending_turn = None;
@@ -150,7 +151,7 @@ impl ClientSessionEntry {
 }
 
 impl ClientSessions {
-    /// None yet. Each thread will keep `kept` bytes.
+    /// Creates an empty table. Each thread will store up to `kept` bytes.
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::default(),
@@ -164,7 +165,7 @@ impl ClientSessions {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at a session, or changes it.
+    /// Runs `f` on a session, if it is known.
     pub(crate) fn with_session<T>(
         &self,
         id: &SessionId,
@@ -173,7 +174,7 @@ impl ClientSessions {
         self.with_known(id, f).ok()
     }
 
-    /// The same; gives `f` back where there is no such session.
+    /// Runs `f` on a session. Returns `f` itself if the session is not known.
     fn with_known<T, F: FnOnce(&mut ClientSessionEntry) -> T>(
         &self,
         id: &SessionId,
@@ -197,7 +198,7 @@ impl ClientSessions {
         Ok(done)
     }
 
-    /// Tells what the client keeps of a session that a turn has ended.
+    /// Notifies the client's own state of a session that a turn has ended.
     fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let client = self
             .lock()
@@ -209,7 +210,7 @@ impl ClientSessions {
         }
     }
 
-    /// The session that a message is for, be it opened already or not.
+    /// Runs `f` on the session that a message is for, and adds the session if it is not known yet.
     pub(crate) fn receive<T>(
         &self,
         id: &SessionId,
@@ -227,7 +228,7 @@ impl ClientSessions {
         self.with_session(id, f)
     }
 
-    /// A request is about to open a session: a new one, or this old one. `None` if it is known already which one.
+    /// Starts to open a session: a new one, or the one with this id. Returns `None` if that session is known already.
     pub(crate) fn begin_opening(
         self: &Arc<Self>,
         id: Option<&SessionId>,
@@ -257,7 +258,7 @@ impl ClientSessions {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request has been answered, or nobody waits for it any more. What it did not open goes.
+    /// Ends an opening: its request has a response, or was dropped. Removes sessions that it did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
         let left = {
             let mut openings = self.lock_openings();
@@ -281,7 +282,7 @@ impl ClientSessions {
         }
     }
 
-    /// Whether what the agent asks for in this session is done: the client has opened it, or may be opening it.
+    /// Returns `true` if the agent may send requests in this session: the client has opened it, or may be opening it.
     pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
             let openings = *self.lock_openings();
@@ -307,7 +308,7 @@ impl ClientSessions {
         true
     }
 
-    /// Adds a session, unless it has been added meanwhile.
+    /// Adds a session, unless it was added meanwhile.
     fn add(
         &self,
         id: &SessionId,
@@ -315,7 +316,7 @@ impl ClientSessions {
         unopened: Option<Unopened>,
     ) -> ThreadHandle {
         let thread = entry.thread.clone();
-        // All that nobody has opened keep as much as one that somebody has. So do all subagents.
+        // All unopened sessions together may store as much as one opened session. So may all subagents.
         let is_subagent = self.lock().parents.contains_key(id);
         let kept = match unopened {
             None if !is_subagent => self.thread_limit,
@@ -329,7 +330,7 @@ impl ClientSessions {
             if unopened.is_none() && sessions.unopened.remove(id).is_some() {
                 thread.change(|thread| thread.set_limit(kept));
             }
-            // Ahead of what the client keeps of the one that is not needed.
+            // Unlock before the client's state that is not needed is dropped.
             drop(sessions);
             return thread;
         }
@@ -340,12 +341,12 @@ impl ClientSessions {
         thread
     }
 
-    /// Someone opens the session.
+    /// Marks a session as opened by the client.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
         {
             let mut sessions = self.lock();
             sessions.unopened.remove(id);
-            // Also if another session has announced it as a subagent: what it asks is asked where it was opened.
+            // Opening wins over being announced as a subagent: its requests belong to the session that was opened.
             sessions.parents.remove(id);
         }
         let known = self.with_session(id, |state| {
@@ -357,8 +358,8 @@ impl ClientSessions {
         known.unwrap_or_else(|| self.add(id, ClientSessionEntry::default(), None))
     }
 
-    /// Someone opens the session and has it replayed: what was seen of it before is not part of it.
-    /// Gives what there was, for [`restore`](Self::restore).
+    /// Marks a session as opened and starts a replay, which replaces what the thread showed before. Returns the
+    /// earlier state, for [`restore`](Self::restore).
     pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         self.remove_subagents(id);
         let (unopened, parent) = {
@@ -378,7 +379,7 @@ impl ClientSessions {
         before
     }
 
-    /// The replay has failed: the session is what it was before.
+    /// Restores a session to its earlier state after the replay failed.
     pub(crate) fn restore(&self, id: &SessionId, before: Option<ReplayBackup>) {
         let Some(before) = before else {
             self.remove(id);
@@ -399,7 +400,7 @@ impl ClientSessions {
         });
     }
 
-    /// The session is open, with what the agent says of it.
+    /// Applies what the agent reports about a session that is now open.
     pub(crate) fn apply_announcement(&self, id: &SessionId, opened: &SessionAnnouncement<'_>) {
         self.claim(id);
         for child in self.descendants(id) {
@@ -420,14 +421,14 @@ impl ClientSessions {
         });
     }
 
-    /// The session is open no more.
+    /// Removes a session that is closed, with its subagents.
     pub(crate) fn remove(&self, id: &SessionId) {
         self.remove_subagents(id);
         self.remove_one(id);
     }
 
     fn remove_one(&self, id: &SessionId) {
-        // What the client keeps of it is dropped when the lock is free again.
+        // The client's state is dropped after the lock is released.
         let removed = {
             let mut sessions = self.lock();
             sessions.unopened.remove(id);
@@ -442,9 +443,9 @@ impl ClientSessions {
         }
     }
 
-    /// The connection is over: turns have failed, and clients keep nothing of sessions any more.
+    /// Closes all sessions with the connection: turns fail, and the client's own states are dropped.
     pub(crate) fn close_all(&self, reason: &CloseReason) {
-        // Dropped, and told, when the lock is free again.
+        // Dropped and notified after the lock is released.
         let mut over: Vec<FinishedTurn> = Vec::new();
         let mut states = Vec::new();
         for entry in self.lock().entries.values_mut() {
@@ -467,7 +468,7 @@ impl ClientSessions {
     }
 }
 
-/// A session before it was replayed.
+/// The state of a session before a replay.
 pub(crate) struct ReplayBackup {
     unopened: Option<Unopened>,
     parent: Option<SessionId>,

@@ -27,7 +27,7 @@ use crate::thread::ThreadHandle;
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
     pub(crate) sessions: Arc<ClientSessions>,
-    /// Set as soon as it is known.
+    /// Set once `initialize` has a response.
     pub(crate) negotiated_version: NegotiatedVersion,
 }
 
@@ -43,11 +43,11 @@ pub struct UpdateContext {
     pub is_replay: bool,
 }
 
-/// What is to be delivered to the client. Nearly all of them are updates, so that boxing them to even
-/// out the sizes would cost an allocation for each.
+/// An event to deliver to the client. Nearly all of them are updates, so boxing them to even out the sizes would cost
+/// one allocation each.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum ClientEvent<S> {
-    /// An update, what the client keeps of its session, and the turn that is over with it.
+    /// An update, the client's own state of its session, and the turn that ends with it.
     Update(UpdateContext, Arc<S>, Update, Option<FinishedTurn>),
     ElicitationCompleted(ElicitationId),
     AuthStatusChanged(AuthStatusUpdateNotification),
@@ -55,11 +55,11 @@ pub(crate) enum ClientEvent<S> {
 }
 
 impl<C: Client> ClientSide<C> {
-    /// What the client can do is what it gives; what the thread understands, every client does.
+    /// Returns the client's capabilities: what the client implements, and what every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let is_offered = |method: &str| methods::is_offered(&*self.client, method);
         let mut capabilities: ClientCapabilities = offered_capabilities(Sender::Agent, is_offered);
-        // Of it there are several kinds.
+        // Elicitation has several modes, so the client says which ones it supports.
         capabilities.elicitation = self.client.elicitation().map(Elicitation::capabilities);
         let options =
             SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
@@ -67,8 +67,7 @@ impl<C: Client> ClientSide<C> {
             .config_options(options)
             .compaction(CompactionCapabilities::new())
             .notices(NoticeCapabilities::new());
-        // Agents that show terminals of their own through `_meta` ask for this: see
-        // `thread/terminal_meta.rs`.
+        // Agents that show their own terminals through `_meta` require this: see `thread/terminal_meta.rs`.
         let mut meta = acp_wire::Meta::new();
         meta.insert("terminal_output".to_owned(), true.into());
         capabilities
@@ -80,14 +79,14 @@ impl<C: Client> ClientSide<C> {
     }
 
     fn version(&self) -> ProtocolVersion {
-        // What comes ahead of the answer to `initialize` can only be a mistake, or a log line.
+        // What arrives before the response to `initialize` can only be a mistake or a log line.
         self.negotiated_version
             .get()
             .copied()
             .unwrap_or(ProtocolVersion::V1)
     }
 
-    /// Folds an update, and makes of it what is to be delivered.
+    /// Applies an update to its thread, and returns the event to deliver.
     fn apply_update(
         &self,
         conn: &Connection,
@@ -212,7 +211,7 @@ impl<C: Client> Handler for ClientSide<C> {
         method: &str,
         params: &str,
     ) -> Option<Option<ClientEvent<C::State>>> {
-        // Of all messages these are the most.
+        // Most messages are of this kind.
         if method != SessionNotification::METHOD {
             return None;
         }

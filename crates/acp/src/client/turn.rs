@@ -1,15 +1,15 @@
 //! A turn of an agent that speaks version 2, from the prompt to the end of the work.
 //!
-//! The answer to `session/prompt` only says that the message has become part of the conversation; that
-//! the work is done is told by `state_update`:
+//! The response to `session/prompt` only says that the message was accepted. `state_update` reports the end of the
+//! work:
 //!
 //! ```text
-//!   sent ──answer──▶ taken ──running──▶ at work ──idle──▶ over
-//!     └───running──▶ at work, not taken yet ──idle──▶ done, not taken yet ──answer──▶ over
+//!   sent ──response──▶ accepted ──running──▶ working ──idle──▶ finished
+//!     └───running──▶ working, not accepted ──idle──▶ done, not accepted ──response──▶ finished
 //! ```
 //!
-//! An `idle` from before, on its way when the prompt was sent, is neither: it comes before anything was
-//! seen to run and tells no stop reason, or it comes before the answer.
+//! An earlier `idle`, still on its way when the prompt was sent, does not end the turn: it arrives before any work
+//! was reported and has no stop reason, or it arrives before the response.
 
 use acp_wire::v1::StopReason;
 use acp_wire::v2::{self, StateUpdate};
@@ -17,21 +17,21 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
-/// How a turn ended.
+/// The result of a turn.
 pub(crate) type TurnResult = Result<StopReason>;
 
-/// A prompt that is being worked on.
+/// A prompt that the agent works on.
 #[derive(Debug)]
 pub(crate) struct PendingTurn {
     accepted: bool,
     is_working: bool,
-    /// The work was done before the answer came.
+    /// The result, if the work ended before the response arrived.
     early_result: Option<TurnResult>,
-    /// Who waits for the end.
+    /// Receives the result.
     sender: Option<oneshot::Sender<TurnResult>>,
 }
 
-/// A turn that is over. Whoever waits is told when this is dropped.
+/// A turn that has ended. Dropping it sends the result to the waiting future.
 #[derive(Debug)]
 pub(crate) struct FinishedTurn {
     result: Option<TurnResult>,
@@ -63,17 +63,17 @@ impl PendingTurn {
         }
     }
 
-    /// The prompt has been answered.
+    /// Records the response to the prompt. Returns the turn if it has ended.
     pub(crate) fn accept(&mut self) -> Option<FinishedTurn> {
         self.accepted = true;
         let end = self.early_result.take()?;
         Some(self.finish(end))
     }
 
-    /// The agent says what it does.
+    /// Applies a state that the agent reported. Returns the turn if it has ended.
     pub(crate) fn apply_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
         let StateUpdate::Idle(idle) = state else {
-            // A state this library does not know may be a busy one.
+            // An unknown state may be a busy one.
             self.is_working = true;
             self.early_result = None;
             return None;
@@ -92,7 +92,7 @@ impl PendingTurn {
         }
     }
 
-    /// The connection is over.
+    /// Ends the turn with an error: the connection has closed.
     pub(crate) fn fail(&mut self, error: Error) -> FinishedTurn {
         self.finish(Err(error))
     }
@@ -105,7 +105,7 @@ impl PendingTurn {
     }
 }
 
-/// What an agent that has stopped working says of it.
+/// Returns the result that an idle state reports.
 fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(Error::Rpc(idle.error.clone().unwrap_or_else(|| {

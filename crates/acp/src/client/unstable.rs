@@ -1,4 +1,5 @@
-//! Methods that are not part of the protocol yet, on the client's side (feature `unstable`): decision 17.
+//! Methods that are not part of the protocol yet, on the client's side (feature `unstable`). See
+//! `docs/decisions/0017-unstable-methods.md`.
 
 use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
 use acp_wire::{Request, v2};
@@ -15,7 +16,7 @@ impl AgentConnection {
     /// Returns whether authentication is required, and the agent's accounts (`auth/status`).
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn auth_status(&self) -> Result<v1::AuthStatusResponse> {
         self.require(v1::AuthStatusRequest::METHOD)?;
         let request = v1::AuthStatusRequest::new();
@@ -25,7 +26,7 @@ impl AgentConnection {
     /// Returns the URLs at which the agent calls models (`providers/list`).
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn list_providers(&self) -> Result<Vec<v1::ProviderInfo>> {
         self.require(v1::ListProvidersRequest::METHOD)?;
         let request = v1::ListProvidersRequest::new();
@@ -36,7 +37,7 @@ impl AgentConnection {
     /// provider. The headers, including any API keys, are sent to the agent.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn set_provider(&self, request: &v1::SetProviderRequest) -> Result<()> {
         self.require(v1::SetProviderRequest::METHOD)?;
         self.connection().request(request).await.map(drop)
@@ -45,7 +46,7 @@ impl AgentConnection {
     /// Disables a provider: the agent no longer calls its models (`providers/disable`).
     ///
     /// # Errors
-    /// The agent does not offer it, the provider is required, or the end of the connection.
+    /// The agent does not support it, the provider is required, or the connection has ended.
     pub async fn disable_provider(&self, provider: impl Into<v1::ProviderId>) -> Result<()> {
         self.require(v1::DisableProviderRequest::METHOD)?;
         let request = v1::DisableProviderRequest::new(provider);
@@ -55,7 +56,7 @@ impl AgentConnection {
     /// Opens a new session that starts as a copy of another (`session/fork`).
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn fork_session(
         &self,
         id: impl Into<SessionId>,
@@ -76,7 +77,7 @@ impl AgentConnection {
     /// Hides a session from lists and keeps it (`session/archive`). If it is open, the agent closes it.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn archive_session(&self, id: &SessionId) -> Result<()> {
         self.require(v1::ArchiveSessionRequest::METHOD)?;
         let request = v1::ArchiveSessionRequest::new(id);
@@ -88,7 +89,7 @@ impl AgentConnection {
     /// Shows an archived session in lists again (`session/unarchive`). It is not opened.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn unarchive_session(&self, id: &SessionId) -> Result<()> {
         self.require(v1::UnarchiveSessionRequest::METHOD)?;
         let request = v1::UnarchiveSessionRequest::new(id);
@@ -99,7 +100,7 @@ impl AgentConnection {
     /// session in memory is not necessarily open on this connection.
     ///
     /// # Errors
-    /// The agent does not offer it, there is no such session, or the end of the connection.
+    /// The agent does not support it, the session does not exist, or the connection has ended.
     pub async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
         self.require(v1::SessionStatusRequest::METHOD)?;
         if self.speaks_v2() {
@@ -117,7 +118,7 @@ impl AgentConnection {
     /// stored it, possibly trimmed or truncated.
     ///
     /// # Errors
-    /// The agent does not offer it, its error, or the end of the connection.
+    /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn set_session_title(
         &self,
         id: &SessionId,

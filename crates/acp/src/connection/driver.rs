@@ -55,7 +55,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// `life` runs from the connection's first byte to its last.
+    /// Creates the driver. `life` runs from the connection's first byte to its last.
     pub(super) fn new(
         conn: Connection,
         life: impl Future<Output = CloseReason> + Send + 'static,

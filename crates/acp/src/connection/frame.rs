@@ -150,7 +150,7 @@ impl Framer {
             let rest = self.buf.get(rest).unwrap_or_default();
             return Frame::LargeText(arriving.finish(rest));
         }
-        // The beginning says whose message it was.
+        // The start shows which request the message belongs to.
         self.prefix = arriving.into_prefix();
         Frame::Oversized {
             head: &self.prefix,
@@ -225,7 +225,7 @@ mod tests {
         );
     }
 
-    /// What arrives for request 7, the texts of whose answers are taken out once so much of a line is there.
+    /// Returns the frames of `input`, where large texts of responses to request 7 are extracted.
     fn with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
         let mut framer = Framer::new(max);
         framer.large_text_len = large;
@@ -241,7 +241,7 @@ mod tests {
         out
     }
 
-    /// What a frame says, whether or not its text was taken out.
+    /// Returns the message in a frame, whether or not its text was extracted.
     fn told(frame: Frame<'_>) -> String {
         let answer: serde_json::Result<serde_json::Value> = match &frame {
             Frame::Line(line) => serde_json::from_slice(line),

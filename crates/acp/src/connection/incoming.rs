@@ -107,7 +107,7 @@ impl InFlightRequests {
         }
     }
 
-    /// `$/cancel_request`.
+    /// Handles `$/cancel_request`.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
             entry.cancel_token.cancel();
@@ -264,10 +264,10 @@ impl Responder {
         }
     }
 
-    /// Runs `spawn_with_responder` beside the reader and answers with what it gives. Cancelled by the peer, the work
-    /// is dropped and answered with -32800; at the end of the connection, it is dropped.
-    // Not within its caller, or the stack would have room for each kind of work at once: pages that the first
-    // request has to wait for.
+    /// Runs `work` beside the reader and responds with its result. If the peer cancels the request, the work is
+    /// dropped and the response is -32800. At the end of the connection, the work is dropped.
+    // Not inlined: otherwise the caller's stack frame would have space for every kind of work at once, and the first
+    // request would have to wait for those pages.
     #[inline(never)]
     pub(crate) fn spawn<R: Serialize + Send + Sync>(
         self,

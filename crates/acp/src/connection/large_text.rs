@@ -1,42 +1,41 @@
-//! The text of a file, taken out of the answer to `fs/read_text_file` while it arrives.
+//! Takes the text of a file out of a `fs/read_text_file` response while it arrives.
 //!
-//! What is as large as a file would otherwise be in memory twice, as it came and as a text, and be read only when
-//! the last of it is there. So its escapes are undone piece by piece, and what remains is a short answer with an
-//! empty text.
+//! Otherwise a large file would be in memory twice, as received and as text, and would be parsed only after its last
+//! byte. So the text is unescaped as it arrives, and what remains is a short response with an empty text.
 
 use acp_wire::jsonrpc::text_response;
 use acp_wire::text::{StringProgress, unescape};
 
-/// From how many bytes on this is worth it.
+/// The size from which a text is taken out, in bytes.
 pub(crate) const LARGE_TEXT: usize = 128 * 1024;
 
-/// How much of an answer may stand before its text: blanks, its id.
+/// How many bytes of a response may precede its text: whitespace and the id.
 const BEFORE: usize = 256;
 
-/// A large text that arrives.
+/// A large text that is still arriving.
 #[derive(Debug)]
 pub(crate) struct LargeTextReader {
     id: i64,
-    /// What stood before the text, its quote included.
+    /// The bytes before the text, including its opening quote.
     prefix: Vec<u8>,
     text: String,
     progress: StringProgress,
 }
 
-/// A large text that has arrived.
+/// A response whose large text has arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LargeTextResponse {
-    /// The id of the request that is answered.
+    /// The id of the request.
     pub(crate) id: i64,
-    /// The text; `None` if it is none that JSON has.
+    /// The text. `None` if it is not a valid JSON string.
     pub(crate) text: Option<String>,
-    /// The answer, with an empty text.
+    /// The response with an empty text.
     pub(crate) response: Vec<u8>,
 }
 
 impl LargeTextReader {
-    /// Looks whether a line that is still arriving is such an answer to a request that `wants` one. Gives it, and
-    /// where its text begins.
+    /// Checks whether an incomplete line is such a response, to a request for which `wants` returns `true`. If so,
+    /// returns a reader and where the text starts.
     pub(crate) fn detect(line: &[u8], wants: impl FnOnce(i64) -> bool) -> Option<(Self, usize)> {
         let beginning = line.get(..BEFORE).unwrap_or(line);
         let (id, at) = text_response(beginning, "content")?;
@@ -52,7 +51,7 @@ impl LargeTextReader {
         Some((arriving, at))
     }
 
-    /// Takes what it can of a piece of the line, and tells how many bytes.
+    /// Consumes a piece of the line, as far as it belongs to the text. Returns the number of bytes consumed.
     pub(crate) fn take(&mut self, piece: &[u8]) -> usize {
         match self.progress {
             StringProgress::Incomplete => {
@@ -65,23 +64,23 @@ impl LargeTextReader {
                 used
             }
             StringProgress::Invalid => piece.len(),
-            // What is behind a text is kept as it comes.
+            // What follows the text stays in the line.
             StringProgress::Complete => 0,
         }
     }
 
-    /// The line is over the limit: nobody will read the text.
+    /// Drops the text. The line exceeds the limit, so nobody will read it.
     pub(crate) fn forget(&mut self) {
         self.text = String::new();
         self.progress = StringProgress::Invalid;
     }
 
-    /// What stood before the text.
+    /// Returns the bytes before the text.
     pub(crate) fn into_prefix(self) -> Vec<u8> {
         self.prefix
     }
 
-    /// The line has ended; `rest` is what was not taken of it.
+    /// Finishes at the end of the line. `rest` is the part that was not consumed.
     pub(crate) fn finish(mut self, rest: &[u8]) -> LargeTextResponse {
         let taken = self.take(rest);
         let behind = rest.get(taken..).unwrap_or_default();

@@ -29,11 +29,11 @@ pub struct Limits {
     pub prompts: usize,
     /// How many sessions a client may have open (4096), on the agent's side. Further ones are rejected.
     pub sessions: usize,
-    /// How much a session's [`Thread`](crate::Thread) keeps (64 MiB), on the client's side. Beyond it, the oldest
+    /// How much a session's [`Thread`](crate::Thread) stores (64 MiB), on the client's side. Beyond it, the oldest
     /// part is dropped, which [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
-    /// How long requests in flight may continue after the peer has closed its side (zero by default;
-    /// [`agent::serve`](crate::agent::serve) gives them 2 s).
+    /// How long requests in flight may continue after the peer has closed its side (zero by default; 2 s with
+    /// [`agent::serve`](crate::agent::serve)).
     pub linger: Duration,
 }
 
@@ -105,7 +105,7 @@ impl Limits {
         self.max_shared_memory()
             .saturating_add(ahead)
             .saturating_add(threads)
-            // The update that is being folded into its thread, besides the one that is being delivered.
+            // The update that is being applied to its thread, besides the one that is being delivered.
             .saturating_add(self.message_memory)
     }
 

@@ -1,33 +1,33 @@
-//! How much memory a message takes once it has been read, told from its text.
+//! Estimates how much memory a message takes once it is parsed.
 //!
-//! Small JSON can be large in memory: `[{"":0},{"":0}]` is a hundred times as large as a tree. What is counted
-//! here is never much too low, so that a message can be refused before any of it is made.
+//! Small JSON can be large in memory: `[{"":0},{"":0}]` takes a hundred times its size as a tree. The estimate is
+//! never much too low, so that a message can be rejected before it is parsed.
 
-/// The text itself, which is copied once where a part of it may be malformed.
+/// For each byte of text: the text is copied once where a part of it may be malformed.
 const TEXT: usize = 2;
-/// An object: a record of the protocol's, or a node of a B-tree, which has room for eleven.
+/// For an object: a struct of the protocol, or a B-tree node, which has capacity for eleven entries.
 const OBJECT: usize = 704;
-/// A list: room for four.
+/// For a list: it has capacity for four items.
 const LIST: usize = 192;
-/// One more of either: nodes are half full at worst, and lists grow by doubling.
+/// For each further item of either: nodes are at least half full, and lists grow by doubling.
 const ITEM: usize = 192;
-/// A string, beside its bytes.
+/// For a string, beside its bytes.
 const STRING: usize = 48;
 
-/// Whether a message takes more than this, in bytes.
+/// Returns the estimated memory of a message in bytes if it exceeds `limit`.
 pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
-    // No byte is counted as more than this.
+    // No byte counts for more than this.
     if text.len() <= limit / (TEXT + OBJECT) || upper_bound(text) <= limit {
         return None;
     }
     Some(memory_of(text)).filter(|memory| *memory > limit)
 }
 
-/// No less than what a message takes, told without looking which of it is in strings. It is much faster than
-/// telling: what is as large as a file is one string.
+/// Returns an upper bound of the estimate, without checking what is inside strings. This is much faster than the
+/// estimate when a message is mostly one string, such as the text of a file.
 fn upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
-    // Short enough for the counts to fit into a byte, so that many bytes are compared at once.
+    // Parts are short enough for each count to fit into a byte, so that the compiler can vectorize the comparisons.
     for part in text.chunks(255) {
         let (mut objects, mut lists, mut items, mut quotes) = (0_u8, 0_u8, 0_u8, 0_u8);
         for byte in part {
@@ -45,7 +45,7 @@ fn upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// What a message takes, in bytes. Of what is no JSON it tells something that is no less harmless.
+/// Estimates the memory of a message, in bytes. For invalid JSON the result is just as safe to rely on.
 pub(crate) fn memory_of(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
@@ -65,7 +65,7 @@ pub(crate) fn memory_of(text: &[u8]) -> usize {
     sum
 }
 
-/// What is behind the end of a string.
+/// Returns what follows the end of a string.
 fn skip_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         let escape = text.get(at) == Some(&b'\\');
@@ -99,7 +99,7 @@ mod tests {
         let with_text = format!(r#"{{"a":"{text}"}}"#);
         assert_eq!(memory_of(with_text.as_bytes()), plain + TEXT * text.len());
         assert_eq!(memory_of(br#"{"a":[]}"#), plain + LIST - STRING);
-        // Cut off anywhere, it is counted as far as it goes.
+        // A text truncated anywhere is counted as far as it goes.
         assert!(memory_of(br#"{"a":"\"#) > 0);
         assert_eq!(memory_of(b""), 0);
     }

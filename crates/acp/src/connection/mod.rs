@@ -117,7 +117,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     }
 }
 
-/// What to do with lines that are not JSON.
+/// A policy for lines that are not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
     /// Respond with a parse error, as JSON-RPC requires.
@@ -258,8 +258,8 @@ impl Connection {
         .await
     }
 
-    /// Sends a request like [`request`](Self::request). `on_response` gets the outcome, even if the future was
-    /// dropped. It runs on the reader, before the next message is handled.
+    /// Sends a request like [`request`](Self::request). `on_answer` gets the outcome, even if the future was dropped.
+    /// It runs on the reader, before the next message is handled.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
@@ -371,8 +371,8 @@ impl Connection {
             })
     }
 
-    /// Sends what `spawn_writer` writes, from where one cannot wait: at once or, if the peer has stopped reading, as
-    /// soon as there is capacity. There are never more of these messages than of what they end: requests in flight,
+    /// Sends what `write` writes, without waiting: immediately or, if the peer has stopped reading, as soon as there
+    /// is capacity. There are never more of these messages than of what they end: requests in flight,
     /// turns, terminals.
     fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
         if self.0.outbox.push_now(&mut write).is_some() {
@@ -388,12 +388,12 @@ impl Connection {
         });
     }
 
-    /// Sends a notification from where one cannot wait.
+    /// Sends a notification without waiting.
     pub(crate) fn notify_now<N: Notification + Sync>(&self, params: N) {
         self.send_soon(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
     }
 
-    /// Sends a request from where one cannot wait, and ignores its response.
+    /// Sends a request without waiting, and ignores its response.
     pub(crate) fn request_now<R: Request + Sync>(&self, params: R) {
         let waiting = PendingEntry {
             on_response: Box::new(|_| ()),

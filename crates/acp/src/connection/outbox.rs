@@ -1,13 +1,12 @@
-//! What is to be written: one buffer, bounded in bytes, in the order of sending.
+//! The outgoing messages: one buffer, bounded in bytes, in the order of sending.
 //!
-//! A message is written as JSON straight into the buffer, which the writer takes whole. While the
-//! writer is busy, messages gather and leave in one write; when it is idle, they leave at once. A
-//! sender that finds the buffer full waits, first come, first served. Whose turn it is may send a few
-//! kilobytes before the next one has its turn: where thousands stream at once, waking one of them for
-//! each message costs more than the message.
+//! A message is written as JSON straight into the buffer, and the writer takes the whole buffer. While the writer is
+//! busy, messages collect and leave in one write. When it is idle, they leave immediately. A sender that finds the
+//! buffer full waits, first come, first served. A sender whose turn comes may send a few kilobytes before the next
+//! one has its turn: with thousands of streams, waking one sender per message costs more than the message.
 //!
-//! A message with a text as large as a file is put in piece by piece, as there is room, so that the peer reads
-//! its beginning while its end is still being written. Nothing else is put in between.
+//! A message with a text as large as a file is inserted in pieces as capacity allows, so that the peer reads its
+//! start while its end is still being written. Nothing else goes between the pieces.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,23 +16,23 @@ use tokio::sync::Notify;
 
 use crate::error::CloseReason;
 
-/// Above this a spent buffer is not kept for the next round.
+/// A written buffer larger than this is not reused, in bytes.
 const KEEP: usize = 1024 * 1024;
 
-/// How much of a large text is put in at once, in bytes: what a pipe holds, and a processor's cache.
+/// How much of a large text is inserted at a time, in bytes. It fits into a pipe and into a processor's cache.
 const PIECE: usize = 64 * 1024;
 
-/// How much whoever has waited may send before the next one's turn, in bytes.
+/// How much a sender may send per turn, in bytes.
 const TURN: usize = 8 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
-    /// Tells the writer that there is something, or that it is over.
+    /// Notifies the writer that there are bytes to write, or that the outbox is closed.
     buffered: Notify,
-    /// Tells the first waiting sender that the writer has taken the buffer.
+    /// Notifies the first waiting sender that the writer has taken the buffer.
     drained: Notify,
-    /// Lets waiting senders in one by one, in their order.
+    /// Queues the waiting senders in order.
     sender_queue: tokio::sync::Mutex<()>,
     limit: usize,
     reserve: usize,
@@ -42,12 +41,12 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// How many senders wait. While there are any, nobody overtakes them but for what is left of a turn.
+    /// How many senders wait. While any do, nobody overtakes them, except to use what remains of a turn.
     waiting_senders: usize,
-    /// What is left of the turn of whoever waited last.
+    /// What remains of the turn of the sender that waited last, in bytes.
     turn_bytes: usize,
     close_reason: Option<CloseReason>,
-    /// Whether a message is being put in piece by piece. What cannot wait for its end is behind it until then.
+    /// Whether a message is being inserted in pieces. Messages that cannot wait go to `deferred` until it ends.
     has_large_text: bool,
     deferred: Vec<u8>,
 }
@@ -61,15 +60,15 @@ impl OutboxState {
 /// A message with a large text, as JSON.
 #[derive(Debug)]
 pub(crate) struct LargeTextMessage {
-    /// What is before the text, its quote included.
+    /// The JSON before the text, including the opening quote.
     pub(crate) prefix: Vec<u8>,
-    /// The text itself, not as JSON yet.
+    /// The text itself, not escaped yet.
     pub(crate) text: String,
-    /// What is behind it, from its quote on.
+    /// The JSON after the text, from the closing quote on.
     pub(crate) suffix: Vec<u8>,
 }
 
-/// A message that is being put in. Whoever stops doing so has put in its rest: the peer has its beginning.
+/// An insertion in progress. Dropping it inserts the rest of the message, because the peer already has its start.
 struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
@@ -77,7 +76,7 @@ struct OutboxInsertion<'a> {
 }
 
 impl OutboxInsertion<'_> {
-    /// Puts in the next piece, at most so many bytes of text; tells whether it was the last one.
+    /// Inserts the next piece, of at most `most` bytes of text. Returns `true` if it was the last one.
     fn write_piece(&mut self, state: &mut OutboxState, most: usize) -> bool {
         let mut most = most.min(self.text.len());
         while !self.text.is_char_boundary(most) {
@@ -106,7 +105,7 @@ impl Drop for OutboxInsertion<'_> {
     }
 }
 
-/// A sender that waits; stops being counted when its future is dropped.
+/// Counts as a waiting sender until dropped.
 struct WaitingSender<'a>(&'a Outbox);
 
 impl<'a> WaitingSender<'a> {
@@ -123,8 +122,8 @@ impl Drop for WaitingSender<'_> {
 }
 
 impl Outbox {
-    /// Keeps up to `limit` bytes and the message that crosses it; `reserve` more for messages that
-    /// cannot wait.
+    /// Creates an outbox that buffers up to `limit` bytes plus the message that crosses the limit, and `reserve` more
+    /// bytes for messages that cannot wait.
     pub(crate) fn new(limit: usize, reserve: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -137,16 +136,16 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, OutboxState> {
-        // What a panicking writer of a message may have left is cut off by `jsonrpc::write_*`.
+        // If a writer of a message panics, `jsonrpc::write_*` truncates what it left behind.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends what `write` writes, as soon as there is room for it.
+    /// Appends what `write` writes, as soon as there is capacity.
     pub(crate) async fn push<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,
     ) -> Result<T, CloseReason> {
-        // A task that sends without end must let others run, the reader of cancels first of all.
+        // A task that sends without pause must let others run, above all the reader of cancels.
         tokio::task::coop::consume_budget().await;
         {
             let mut state = self.lock();
@@ -158,7 +157,7 @@ impl Outbox {
         let _waiting = WaitingSender::new(self);
         let _turn = self.sender_queue.lock().await;
         loop {
-            // Registered before looking, so that an emptying in between is not missed.
+            // Register before checking, so that no notification in between is missed.
             let emptied = self.drained.notified();
             {
                 let mut state = self.lock();
@@ -171,7 +170,7 @@ impl Outbox {
         }
     }
 
-    /// Appends at once what `write` writes; `None` if even the reserve is used up.
+    /// Appends what `write` writes immediately. Returns `None` if even the reserve is used up.
     pub(crate) fn push_now<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,
@@ -203,7 +202,7 @@ impl Outbox {
         Ok(written)
     }
 
-    /// Appends a message piece by piece, as there is room for each. `last` is called ahead of the last one.
+    /// Appends a message in pieces, as capacity allows. Calls `last` before the last piece.
     pub(crate) async fn push_in_pieces(
         &self,
         message: &LargeTextMessage,
@@ -218,14 +217,14 @@ impl Outbox {
             {
                 let mut state = self.lock();
                 let closing = state.close_reason.clone();
-                // What was begun before is still written, like all else that was sent before.
+                // A message that was started is still written, like everything sent before the close.
                 let most = if closing.is_some() { usize::MAX } else { PIECE };
                 if let (Some(reason), None) = (&closing, &putting) {
                     return Err(reason.clone());
                 }
                 if state.len() < self.limit || closing.is_some() {
                     let putting = putting.get_or_insert_with(|| {
-                        // While someone waits, as we do, only who has a turn comes in between.
+                        // This sender counts as waiting, so only a sender with a turn could come in between.
                         state.turn_bytes = 0;
                         state.has_large_text = true;
                         state.buf.extend_from_slice(&message.prefix);
@@ -250,7 +249,7 @@ impl Outbox {
         }
     }
 
-    /// Takes no more messages; the writer writes what is there and ends.
+    /// Accepts no more messages. The writer writes what is buffered and ends.
     pub(crate) fn close(&self, reason: CloseReason) {
         self.lock().close_reason.get_or_insert(reason);
         self.buffered.notify_one();
@@ -304,7 +303,7 @@ mod tests {
                 let outbox = Arc::clone(&outbox);
                 async move { outbox.push(text(name)).await.unwrap() }
             });
-            // Polled once, so that it stands in line before the next one comes.
+            // Poll once, so that each sender is queued before the next one.
             assert!(futures_poll(&mut sender).is_pending());
             senders.push(sender);
         }
@@ -319,7 +318,7 @@ mod tests {
             read
         });
         for sender in senders.into_iter().rev() {
-            // Awaited in the opposite order: that does not change whose turn it is.
+            // The order of awaiting does not change whose turn it is.
             tokio::spawn(sender);
         }
         while outbox.lock().waiting_senders > 0 {
@@ -363,8 +362,8 @@ mod tests {
         writer.await.unwrap().unwrap();
         let read = all.await.unwrap();
         assert_eq!(read.len(), 3 * EACH * MESSAGE);
-        // As long as all of them have something to send, nobody sends more than a turn and the message
-        // that crosses its end, and each comes again after the others.
+        // While all of them have something to send, nobody sends more than a turn plus the message that crosses its
+        // end, and each sends again only after the others.
         let runs: Vec<&[u8]> = read.chunk_by(|one, next| one == next).collect();
         let contended = &runs[1..runs.len() - 6];
         assert!(contended.len() > 20, "{}", runs.len());
@@ -395,7 +394,7 @@ mod tests {
         assert!(matches!(waiting.await.unwrap(), Err(CloseReason::Local)));
     }
 
-    /// A message of so many quotes, which are two bytes each as JSON.
+    /// Returns a message of `count` quotes, each of which takes two bytes in JSON.
     fn quotes(count: usize) -> LargeTextMessage {
         LargeTextMessage {
             prefix: b"<".to_vec(),
@@ -412,9 +411,9 @@ mod tests {
         let mut ended = false;
         let mut large = Box::pin(outbox.push_in_pieces(&message, || ended = true));
         assert!(futures_poll(&mut large).is_pending());
-        // No more of it is there than what there is room for and the piece that crosses that.
+        // The buffer holds no more of it than its capacity and the piece that crosses it.
         assert!(outbox.lock().buf.len() <= LIMIT + 2 * PIECE);
-        // One that waits, and one that cannot wait.
+        // One message that waits, and one that cannot wait.
         let mut waits = Box::pin(outbox.push(text("waits")));
         assert!(futures_poll(&mut waits).is_pending());
         assert!(outbox.push_now(text("cannot wait")).is_some());
@@ -461,7 +460,7 @@ mod tests {
                 tokio::join!(outbox.drain(ours), read).0.unwrap();
             }
             assert!(all == whole, "{closes_first}");
-            // And one that was not begun is not.
+            // A message that was not started is rejected.
             assert!(outbox.push_in_pieces(&message, || ()).await.is_err());
         }
     }

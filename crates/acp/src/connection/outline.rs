@@ -1,21 +1,21 @@
-//! Whose a message is that is too long to be read.
+//! Finds out what a message is that is too large to be parsed.
 
 use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// What the two ends of a message tell of it.
+/// The type and id of a message, as far as its two ends show.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
-    /// It answers this request of ours.
+    /// A response to the request with this id.
     Response(RequestId),
-    /// It is a request with this id; `Null` if it has none, or none was found.
+    /// A request with this id; `Null` if there is none, or none was found.
     Request(RequestId),
-    /// It is no message at all.
+    /// Not a message.
     Noise,
 }
 
-/// The members behind the body of a message.
+/// The members that follow the body of a message.
 #[derive(Deserialize)]
 struct TrailingMembers {
     id: RequestId,
@@ -29,7 +29,7 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     if !head.trim_start().starts_with(['{', '[']) {
         return MessageOutline::Noise;
     }
-    // The members of the message itself are before its body and behind it.
+    // The message's own members come before or after its body.
     let body = ["\"params\"", "\"result\"", "\"error\""]
         .into_iter()
         .filter_map(|key| Some((head.find(key)?, key)))
@@ -53,7 +53,7 @@ fn leading_id(body: &str) -> Option<RequestId> {
     serde_json::from_str(value.get(..end)?.trim()).ok()
 }
 
-/// An id is the message's own if the message ends where the object ends that the id is in.
+/// Returns the message's own id from its end: the one in an object that ends where the message ends.
 fn trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;

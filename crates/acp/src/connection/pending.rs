@@ -1,4 +1,4 @@
-//! Requests of ours that wait for their answer.
+//! Pending requests: sent by this side, and without a response yet.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,25 +9,24 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// What to do with an answer. Runs on the reader, in the order of the wire, so that whatever it
-/// registers is there before the next message is looked at.
+/// A handler of a response. It runs on the reader, in the order of arrival, so that what it registers exists before
+/// the next message is handled.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 
-/// How many requests are kept whose answers nobody waits for: a peer that never answers must not make them
-/// grow. Beyond it the earliest is taken for cancelled.
+/// How many abandoned requests are stored. A peer that never responds must not make them grow, so beyond this limit
+/// the earliest counts as cancelled.
 const ABANDONED: usize = 1024;
 
-/// A request that waits.
+/// A request that has no response yet.
 pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
-    /// Its answer must not be seen before the updates that arrived ahead of it.
+    /// Whether its response must not be handled before the updates that arrived earlier.
     pub(crate) is_ordered: bool,
-    /// Where the answer's text goes if it is large.
+    /// Receives the text of the response if it is large.
     pub(crate) large_text: Option<LargeText>,
 }
 
-/// The text of a file, taken out of the answer that it arrived in while it arrived: the answer has an empty
-/// one in its place.
+/// The text of a file, taken out of its response while that arrived. The response has an empty text instead.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LargeText(Arc<Mutex<Option<String>>>);
 
@@ -54,17 +53,17 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// Those whose answers nobody waits for, and some that have been answered since.
+    /// Requests whose responses nobody waits for. Some may have received theirs since.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
 }
 
-/// Which requests are meant.
+/// Selects pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingFilter {
     All,
-    /// Those whose answers may be seen before updates that came ahead of them.
+    /// Those whose responses may be handled before updates that arrived earlier.
     Overtaking,
 }
 
@@ -73,7 +72,8 @@ impl PendingTable {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and gives it its id; when no answers arrive any more, it fails at once.
+    /// Adds a request and returns its id. Fails, and runs the handler, if the connection no longer receives
+    /// responses.
     pub(crate) fn add(&self, waiting: PendingEntry) -> Result<i64, Error> {
         let error = {
             let mut table = self.lock();
@@ -106,7 +106,7 @@ impl PendingTable {
                 return;
             }
             abandoned.push_back(id);
-            // Not with each: those that have been answered stay until then.
+            // Not with each call, so responses may have arrived for some of them.
             if abandoned.len() > 2 * ABANDONED {
                 abandoned.retain(|id| waiting.contains_key(id));
                 let more = abandoned.len().saturating_sub(ABANDONED);
@@ -118,12 +118,12 @@ impl PendingTable {
         }
     }
 
-    /// Waits until a request is added, or has been since this was last called.
+    /// Waits until a request is added. Returns immediately if one was added since the last call.
     pub(crate) async fn wait_for_request(&self) {
         self.request_added.notified().await;
     }
 
-    /// Takes out the request that an answer is for.
+    /// Removes the request with this id, for its response.
     pub(crate) fn take(&self, id: &jsonrpc::RequestId) -> Option<PendingEntry> {
         match id {
             jsonrpc::RequestId::Number(id) => self.lock().requests.remove(id),
@@ -131,7 +131,7 @@ impl PendingTable {
         }
     }
 
-    /// Whether the answer to this request may be seen before updates that came ahead of it.
+    /// Returns `true` if the response to this request may be handled before updates that arrived earlier.
     pub(crate) fn may_overtake(&self, id: &jsonrpc::RequestId) -> bool {
         match id {
             jsonrpc::RequestId::Number(id) => {
@@ -141,24 +141,25 @@ impl PendingTable {
         }
     }
 
-    /// Whether a large text may be taken out of the answer to this request, which is then looked at at once.
+    /// Returns `true` if a large text may be taken out of the response to this request. Such a response is handled
+    /// immediately.
     pub(crate) fn allows_large_text(&self, id: i64) -> bool {
         let table = self.lock();
         let waiting = table.requests.get(&id);
         waiting.is_some_and(|waiting| waiting.large_text.is_some() && !waiting.is_ordered)
     }
 
-    /// Whether anyone waits for an answer that may overtake.
+    /// Returns `true` if a request is pending whose response may overtake updates.
     pub(crate) fn has_overtaking(&self) -> bool {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }
 
-    /// No answers arrive any more: requests that are added from here on fail.
+    /// Closes the table: no more responses arrive, and requests added from now on fail.
     pub(crate) fn close(&self, error: &Error) {
         self.lock().close_error.get_or_insert_with(|| error.clone());
     }
 
-    /// Fails requests that wait.
+    /// Fails pending requests.
     pub(crate) fn fail(&self, error: &Error, which: PendingFilter) {
         let failed: Vec<PendingEntry> = {
             let mut table = self.lock();

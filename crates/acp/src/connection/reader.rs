@@ -1,4 +1,4 @@
-//! The reader: takes lines as they arrive and has them looked at in their order.
+//! The reader: takes lines as they arrive and handles them in order.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +21,7 @@ use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
 use crate::transport::TransportReader;
 
-/// How many messages are looked at before others may run.
+/// How many messages are handled before other tasks may run.
 const MESSAGES: usize = 256;
 
 /// Reads until the input ends.
@@ -35,12 +35,12 @@ pub(super) async fn read<H: Handler>(
     let mut ended: Option<CloseReason> = None;
     let mut looked_at = 0_usize;
     loop {
-        // A peer that always has something to say must not keep the rest of the connection waiting.
+        // A peer that sends without pause must not keep the rest of the connection waiting.
         looked_at += 1;
         if looked_at.is_multiple_of(MESSAGES) {
             tokio::task::yield_now().await;
         }
-        // First what was read ahead, then what is in the buffer, then what is still to come.
+        // First what was read ahead, then what is in the buffer, then new input.
         let event = if let Some(ahead) = held.take() {
             match ahead {
                 ReadAheadItem::Line(line) => handle_frame(conn, handler, Frame::Line(&line)).await,
@@ -64,7 +64,7 @@ pub(super) async fn read<H: Handler>(
         };
         let Some(event) = event else { continue };
         let mut delivery = pin!(deliver(&**handler, event));
-        // Most handlers are done at once, and nothing is read ahead.
+        // Most handlers finish immediately, and then nothing is read ahead.
         if std::future::poll_fn(|cx| Poll::Ready(delivery.as_mut().poll(cx)))
             .await
             .is_ready()
@@ -74,7 +74,7 @@ pub(super) async fn read<H: Handler>(
         loop {
             read_ahead::<H>(conn, &mut framer, &mut held);
             if let Some(reason) = &ended {
-                // The handler may wait for an answer that can no longer come.
+                // The handler may wait for a response that can no longer arrive.
                 let error = Error::Closed(reason.clone());
                 conn.0.pending.close(&error);
                 conn.0.pending.fail(&error, PendingFilter::Overtaking);
@@ -84,14 +84,14 @@ pub(super) async fn read<H: Handler>(
                 biased;
                 () = &mut delivery => break,
                 end = fill(conn, input, &mut framer), if room => ended = end,
-                // Who asks now needs more to be read than there was room for.
+                // A new request needs more input than the limit for reading ahead allowed.
                 () = conn.0.pending.wait_for_request(), if !room => {}
             }
         }
     }
 }
 
-/// Delivers an event. A handler that panics has had it, and the connection goes on.
+/// Delivers an event. If the handler panics, the event counts as delivered and the connection continues.
 async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     let mut delivery = pin!(handler.deliver(event));
     std::future::poll_fn(|cx| {
@@ -100,7 +100,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     .await;
 }
 
-/// Runs what may be the user's code; `None` if it panics.
+/// Runs code that may be the user's. Returns `None` if it panics.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
@@ -109,7 +109,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Reads what is there into the framer, which has no whole line; at the end of the input, says so.
+/// Reads available bytes into the framer, which has no complete line. Returns the reason at the end of the input.
 async fn fill(
     conn: &Connection,
     input: &mut TransportReader,
@@ -124,7 +124,7 @@ async fn fill(
     }
 }
 
-/// What was read while an update handler worked.
+/// Messages that were read while an update handler ran.
 #[derive(Default)]
 struct ReadAhead {
     items: VecDeque<ReadAheadItem>,
@@ -133,11 +133,11 @@ struct ReadAhead {
 
 enum ReadAheadItem {
     Line(Box<[u8]>),
-    /// Whose message it was that is over the limit, and what of it is.
+    /// A message over the limit: what it was, and what exceeded the limit.
     Oversized(MessageOutline, SizeExcess),
 }
 
-/// What of a message is over the limit, and how much there is of it.
+/// The size of a message that exceeds a limit, in bytes: of its text, or in memory.
 #[derive(Debug, Clone, Copy)]
 enum SizeExcess {
     Text(usize),
@@ -145,9 +145,9 @@ enum SizeExcess {
 }
 
 impl ReadAheadItem {
-    /// What keeping it costs.
+    /// Returns how many bytes storing it takes.
     fn cost(&self) -> usize {
-        // Each piece of memory has a head of its own, of about two words.
+        // Each allocation has a header of about two words.
         use MessageOutline::{Request, Response};
         let text = match self {
             Self::Line(line) => line.len(),
@@ -173,9 +173,8 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Whether to read on while the handler works. Normally little is read ahead: that is the
-    /// back-pressure. But someone who waits for an answer may be the handler itself, and the answer
-    /// may be behind what is not read yet.
+    /// Returns `true` to read on while the handler runs. Normally little is read ahead: that is the back-pressure. But
+    /// the handler itself may wait for a response, and that response may come after what has been read so far.
     fn has_room(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {
@@ -195,7 +194,7 @@ impl ReadAhead {
     }
 }
 
-/// Takes the answers that may overtake out of what has been read, and holds the rest.
+/// Handles the responses that may overtake updates, and stores everything else.
 fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
@@ -208,7 +207,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
                 }
                 _ => held.push(ReadAheadItem::Line(line.into())),
             },
-            // Whoever waits for a file may be the handler itself.
+            // The handler itself may wait for the file.
             Frame::LargeText(arrived) => handle_large_text_response(conn, arrived),
             Frame::Oversized { head, tail, length } => {
                 let why = SizeExcess::Text(length);
@@ -216,7 +215,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
                     MessageOutline::Response(id) if conn.0.pending.may_overtake(&id) => {
                         fail_oversized_response(conn, &id, why);
                     }
-                    // Whoever is refused must not be forgotten for want of room.
+                    // A message that must be rejected is stored, whatever the limit says.
                     whose => held.push(ReadAheadItem::Oversized(whose, why)),
                 }
             }
@@ -224,12 +223,12 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
     }
 }
 
-/// Whether a message takes more memory than it may.
+/// Returns the excess if a message would take more memory than allowed.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
     excess_over(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
 
-/// Has a message looked at; gives the event that is to be delivered.
+/// Handles one message. Returns the event to deliver, if any.
 async fn handle_frame<H: Handler>(
     conn: &Connection,
     handler: &Arc<H>,
@@ -247,7 +246,7 @@ async fn handle_frame<H: Handler>(
         }
     };
     let too_large_by = check_memory(conn, line);
-    // An update is read in one pass.
+    // Fast path: an update is parsed in one pass.
     if too_large_by.is_none()
         && let Some((method, params)) = jsonrpc::plain_notification(line)
         && let Some(event) =
@@ -296,7 +295,7 @@ async fn handle_frame<H: Handler>(
         Err(error) => {
             conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(line = %excerpt(line), %error, "not a message");
-            // Log lines begin with anything, a bracket included, but hardly ever with a brace.
+            // Log lines start with anything, even a bracket, but hardly ever with a brace.
             let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
             if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
                 let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
@@ -312,8 +311,8 @@ async fn handle_frame<H: Handler>(
     None
 }
 
-/// Answers with an error. The reader does not wait for the writer, but for a peer that sends what
-/// must be refused and reads none of the refusals.
+/// Sends an error response. The reader does not wait for the writer, unless the peer keeps sending messages that must
+/// be rejected and does not read the responses.
 async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     let write = |buf: &mut Vec<u8>| jsonrpc::write_error(buf, id, error);
     if conn.0.outbox.push_now(write).is_none() {
@@ -334,18 +333,18 @@ fn handle_response(
             .unmatched_responses
             .fetch_add(1, Ordering::Relaxed);
         match result {
-            // How a peer answers what it could not read.
+            // Peers respond this way to what they could not parse.
             Err(error) => tracing::warn!(%id, %error, "an error response to an unknown request"),
             Ok(_) => tracing::debug!(%id, "a response to an unknown request"),
         }
     }
 }
 
-/// An answer out of which a large text was taken.
+/// Handles a response whose large text was taken out.
 fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     let id = RequestId::Number(arrived.id);
     let Some(waiting) = conn.0.pending.take(&id) else {
-        // It was cancelled meanwhile.
+        // The request was cancelled meanwhile.
         conn.0
             .counters
             .unmatched_responses
@@ -398,7 +397,7 @@ impl SizeExcess {
     }
 }
 
-/// A message over the limit: whoever waits for it, here or there, is told.
+/// Rejects a message over the limit. The request that it belongs to, on either side, gets an error.
 async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
         MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
@@ -435,10 +434,10 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// The beginning of a line, for a log.
 /// How much of a line that is not JSON is shown, in bytes.
 const NOISE_SHOWN: usize = 1024;
 
+/// Returns the start of a line, for a log.
 fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()

@@ -1,11 +1,10 @@
-//! What each side says it can do.
+//! Capabilities of clients and agents.
 
 use acp_wire::{RawObject, v1, v2};
 
 use crate::object::{object, to_raw_value};
 
-/// What a client can do, in the words of version 2. Files and terminals of the client's are not part of
-/// it.
+/// Converts a client's capabilities to version 2, which has none for client files and terminals.
 pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientCapabilities {
     let mut new = v2::ClientCapabilities::new();
     if capabilities.auth.terminal {
@@ -17,8 +16,8 @@ pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientC
     new
 }
 
-/// What a client of version 2 can do. It understands every config option, plan, notice, compaction and subagent
-/// that there is: they are part of the version.
+/// Converts the capabilities of a version 2 client. It supports every config option, plan, notice, compaction and
+/// subagent, because they are part of the version.
 pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::ClientCapabilities {
     let terminal = capabilities
         .auth
@@ -39,8 +38,8 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     new
 }
 
-/// What an agent of version 1 can do, in the words of version 2. What every agent of version 2 has is not told, and what
-/// this library does not know passes.
+/// Converts an agent's capabilities to version 2. Those that every version 2 agent has are omitted, and unknown ones
+/// pass unchanged.
 pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     let part = |name| object(theirs.get(name));
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
@@ -64,7 +63,7 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
         }
     }
     let mut capabilities = object! { "session": session };
-    // Who can log in can log out in version 2.
+    // In version 2, an agent that supports login also supports logout.
     let auth = part("auth").without(&["logout"]);
     if !auth.is_empty() {
         capabilities.push("auth".to_owned(), to_raw_value(&auth));
@@ -78,8 +77,8 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     capabilities
 }
 
-/// What an agent of version 2 can do, in the words of version 1. Whether it connects to MCP servers on stdio, which
-/// version 1 takes for granted, is not part of it. What this library does not know passes.
+/// Converts an agent's capabilities from version 2. MCP servers over stdio are omitted, because version 1 takes them
+/// for granted. Unknown capabilities pass unchanged.
 pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObject {
     let session: Option<RawObject> = theirs.field("session");
     let part = |name| session.as_ref().and_then(|session| session.field(name));
@@ -122,7 +121,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
         auth.set("logout", to_raw_value(&object! {}));
     }
     let mut capabilities = object! {
-        // `session/resume` replays when it is asked to, which is what `session/load` was.
+        // `session/resume` can replay, which is what `session/load` did.
         "loadSession": session.is_some(),
         "promptCapabilities": prompt,
         "mcpCapabilities": mcp,
@@ -137,12 +136,13 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
     capabilities
 }
 
-/// The session capability of version 1 that allows a method of this row.
+/// Returns the session capability of version 1 that this method requires.
 fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
     method.capability?.path.strip_prefix("sessionCapabilities.")
 }
 
-/// Whether every agent of version 2 that has sessions has the method that this session capability of version 1 allows.
+/// Returns `true` if every version 2 agent with sessions has the method that this version 1 session capability
+/// enables.
 fn is_in_every_v2_session(name: &str) -> bool {
     v1::METHODS
         .iter()
@@ -151,7 +151,7 @@ fn is_in_every_v2_session(name: &str) -> bool {
         .any(|capability| capability.path == "session")
 }
 
-/// Capabilities that are booleans in version 1, as version 2 has them: objects, and those only that are offered.
+/// Converts version 1's boolean capabilities to objects as in version 2. Only supported ones are included.
 fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     let mut objects = object! {};
     for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {

@@ -1,17 +1,18 @@
-//! A change of a file as a patch: version 2 shows changes so.
+//! A change of a file as a patch, which version 2 shows.
 
 use std::time::Duration;
 
 use acp_wire::v1;
 use similar::TextDiff;
 
-/// Texts above this are not compared, in bytes: the patch is left out, which version 2 allows.
+/// The largest total size of the texts that are compared, in bytes. Above it the patch is omitted, which version 2
+/// allows.
 const LARGEST: usize = 4 * 1024 * 1024;
 
-/// After this time what has not been compared yet is taken for changed.
+/// The time limit of a comparison. What has not been compared by then counts as changed.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The change as `git diff` shows it, with absolute paths; `None` for texts that are too large.
+/// Returns the change in the format of `git diff`, with absolute paths. `None` if the texts are too large.
 pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     let old = diff.old_text.as_deref();
     if old.map_or(0, str::len) + diff.new_text.len() > LARGEST {
@@ -33,7 +34,7 @@ pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     Some(text)
 }
 
-/// A path as git writes it: in quotes when it has unusual characters.
+/// Writes a path as git does: in quotes if it has unusual characters.
 fn quote_path(path: &str) -> String {
     let plain = |b: u8| (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\';
     if path.bytes().all(plain) {
@@ -76,7 +77,7 @@ mod tests {
             "diff --git \"/work/\\303\\251\\\"\" \"/work/\\303\\251\\\"\"\nnew file mode 100644\n\
              --- /dev/null\n+++ \"/work/\\303\\251\\\"\"\n@@ -0,0 +1 @@\n+new\n"
         );
-        // An empty file, and one that is as it was, have no hunks.
+        // An empty file and an unchanged file have no hunks.
         assert_eq!(
             patch_of("/e", None, ""),
             "diff --git /e /e\nnew file mode 100644\n"

@@ -1,7 +1,7 @@
-//! Dialects: what each version of the protocol calls the things that this library has words for.
+//! Dialects: how each protocol version writes this library's own types.
 //!
-//! Updates are read and written by [`v1`] and [`v2`]. For what is said in requests the words are those of version
-//! 1, where both versions have words for a thing: see `docs/decisions/0007-both-versions.md`.
+//! [`v1`] and [`v2`] read and write updates. The library's types for requests are those of version 1, where both
+//! versions have the concept: see `docs/decisions/0007-both-versions.md`.
 
 mod capabilities;
 mod git_patch;
@@ -18,12 +18,12 @@ pub(crate) use setup::{
 use acp_wire::v1::SessionConfigOption;
 use acp_wire::v2::SessionConfigOption as SessionConfigOptionV2;
 
-/// Config options of version 2.
+/// Converts config options to version 2.
 pub(crate) fn options_to_v2(options: Vec<SessionConfigOption>) -> Vec<SessionConfigOptionV2> {
     options.into_iter().map(Into::into).collect()
 }
 
-/// Config options of version 1.
+/// Converts config options from version 2.
 pub(crate) fn options_from_v2(options: Vec<SessionConfigOptionV2>) -> Vec<SessionConfigOption> {
     options.into_iter().map(|option| option.0).collect()
 }

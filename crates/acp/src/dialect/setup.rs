@@ -1,4 +1,4 @@
-//! What sessions are opened with, MCP servers, and ways to authenticate.
+//! Session setup, MCP servers and auth methods.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::session_setup::SessionSetup;
 
 /// A request that opens a session.
 pub(crate) trait OpenSessionRequest {
-    /// What it is opened with.
+    /// Returns the session's setup.
     fn setup(self) -> SessionSetup;
 }
 
@@ -43,7 +43,7 @@ fn servers_from_v2(servers: Vec<v2::McpServer>) -> Vec<v1::McpServer> {
     servers.into_iter().filter_map(mcp_server_from_v2).collect()
 }
 
-/// An MCP server in the words of version 2, which has none over SSE.
+/// Converts an MCP server to version 2. Returns `None` for servers over SSE, which version 2 does not have.
 pub(crate) fn mcp_server_to_v2(server: v1::McpServer) -> Option<v2::McpServer> {
     Some(match server {
         v1::McpServer::Http(server) => {
@@ -63,7 +63,7 @@ pub(crate) fn mcp_server_to_v2(server: v1::McpServer) -> Option<v2::McpServer> {
     })
 }
 
-/// An MCP server of version 2.
+/// Converts an MCP server from version 2.
 pub(crate) fn mcp_server_from_v2(server: v2::McpServer) -> Option<v1::McpServer> {
     Some(match server {
         v2::McpServer::Http(server) => {
@@ -82,7 +82,7 @@ pub(crate) fn mcp_server_from_v2(server: v2::McpServer) -> Option<v1::McpServer>
     })
 }
 
-/// A way to authenticate, in the words of version 2.
+/// Converts an auth method to version 2.
 pub(crate) fn auth_method_to_v2(method: v1::AuthMethod) -> Option<v2::AuthMethod> {
     Some(match method {
         v1::AuthMethod::Terminal(method) => {
@@ -109,7 +109,7 @@ pub(crate) fn auth_method_to_v2(method: v1::AuthMethod) -> Option<v2::AuthMethod
     })
 }
 
-/// A way to authenticate of version 2.
+/// Converts an auth method from version 2.
 pub(crate) fn auth_method_from_v2(method: v2::AuthMethod) -> Option<v1::AuthMethod> {
     Some(match method {
         v2::AuthMethod::Terminal(method) => {

@@ -1,4 +1,4 @@
-//! Updates as version 1 says them.
+//! Updates in the dialect of version 1.
 
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ContentChunk, Plan, PlanEntry, PlanItems,
@@ -59,14 +59,14 @@ impl From<SessionUpdate> for Update {
             SessionUpdate::SessionMessage(message) => Self::SessionMessage(message),
             SessionUpdate::SessionMessageChunk(chunk) => Self::SessionMessageChunk(chunk),
             SessionUpdate::Unknown(object) => Self::Unknown(object),
-            // Every kind that is known is above.
+            // Every known kind is matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
 }
 
 impl Update {
-    /// This in the words of version 1; `None` if it has none for it, or would say less.
+    /// Converts this to version 1. Returns `None` if version 1 cannot express it, or only in part.
     #[must_use]
     pub fn into_v1(self) -> Option<SessionUpdate> {
         Some(match self {
@@ -131,7 +131,7 @@ impl Update {
     }
 }
 
-/// A field that can be set and not cleared; `None` if it is to be cleared.
+/// Converts a field that version 1 can set but not clear. Returns `None` if the field is to be cleared.
 fn unless_cleared<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     match field {
         None => Some(None),
@@ -164,7 +164,7 @@ impl From<ToolCall> for update::ToolCallPatch {
         let mut new = Self::new(call.tool_call_id);
         new.is_new = true;
         new.name = call.name.map(Some);
-        // What is at its default is not said: a new call begins with it.
+        // Default values are omitted: a new call starts with them.
         new.title = (!call.title.is_empty()).then_some(Some(call.title));
         new.kind = (call.kind != ToolKind::default()).then_some(Some(call.kind));
         new.status =
@@ -178,7 +178,7 @@ impl From<ToolCall> for update::ToolCallPatch {
     }
 }
 
-/// A call that begins, from what it begins with.
+/// Converts the first update of a call to its announcement.
 fn tool_call_to_v1(update: ToolCallUpdate) -> ToolCall {
     let mut new = ToolCall::new(update.tool_call_id, update.title.unwrap_or_default());
     new.name = update.name;
@@ -209,7 +209,7 @@ impl From<ToolCallUpdate> for update::ToolCallPatch {
 }
 
 impl update::ToolCallPatch {
-    /// This as a change in the words of version 1; `None` if it would say less.
+    /// Converts this to an update of version 1. Returns `None` if version 1 can express it only in part.
     fn into_v1(self) -> Option<ToolCallUpdate> {
         if self.capabilities.is_some() {
             return None;
@@ -239,7 +239,7 @@ impl From<ToolCallContent> for update::ToolCallOutput {
             ToolCallContent::Diff(diff) => Self::TextDiff(diff),
             ToolCallContent::Terminal(terminal) => Self::Terminal(terminal),
             ToolCallContent::Unknown(object) => Self::Unknown(object),
-            // Every kind that is known is above.
+            // Every known kind is matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
@@ -309,7 +309,7 @@ fn plan_from_v1(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
         PlanUpdateContent::File(plan) => v2::PlanUpdateContent::File(plan),
         PlanUpdateContent::Markdown(plan) => v2::PlanUpdateContent::Markdown(plan),
         PlanUpdateContent::Unknown(object) => v2::PlanUpdateContent::Unknown(object),
-        // Every kind that is known is above.
+        // Every known kind is matched above.
         _ => v2::PlanUpdateContent::Unknown(RawObject::default()),
     }
 }

@@ -1,4 +1,4 @@
-//! Updates as version 2 says them.
+//! Updates in the dialect of version 2.
 
 use acp_wire::v2::{
     ConfigOptionUpdate, ContentChunk, Diff, DiffChange, DiffFileType, DiffPatch, DiffPatchFormat,
@@ -43,15 +43,15 @@ impl From<SessionUpdate> for Update {
             SessionUpdate::SessionMessage(message) => Self::SessionMessage(message),
             SessionUpdate::SessionMessageChunk(chunk) => Self::SessionMessageChunk(chunk),
             SessionUpdate::Unknown(object) => Self::Unknown(object),
-            // Every kind that is known is above.
+            // Every known kind is matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
 }
 
 impl Update {
-    /// This in the words of version 2. `None` for what it has none for because it has no need of it: the mode is
-    /// a config option there, and every message has an id.
+    /// Converts this to version 2. Returns `None` for what version 2 does not need: the mode is a config option
+    /// there, and every message has an id.
     #[must_use]
     pub fn into_v2(self) -> Option<SessionUpdate> {
         Some(match self {
@@ -155,7 +155,7 @@ impl From<ToolCallContent> for update::ToolCallOutput {
             ToolCallContent::Diff(diff) => Self::Diff(diff),
             ToolCallContent::Terminal(terminal) => Self::Terminal(terminal),
             ToolCallContent::Unknown(object) => Self::Unknown(object),
-            // Every kind that is known is above.
+            // Every known kind is matched above.
             _ => Self::Unknown(RawObject::default()),
         }
     }
@@ -173,7 +173,7 @@ impl From<update::ToolCallOutput> for ToolCallContent {
     }
 }
 
-/// A change of a file: what happened to it, and a patch to look at.
+/// Converts a diff to version 2: the operation, and a patch to show.
 fn diff_to_v2(diff: v1::Diff) -> Diff {
     let patch = git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
     let change = DiffPathChange::new(diff.path).file_type(DiffFileType::Text);

@@ -1,4 +1,4 @@
-//! Agents: what an agent implements, what it can do in a turn, what else it can support.
+//! Agents: what an agent implements, what it can do in a turn, and what else it can support.
 //!
 //! An agent is a value that implements [`Agent`]: it opens sessions ([`Agent::new_session`]) and runs turns in them
 //! ([`Agent::prompt`]). [`agent::serve_stdio`] serves it on stdin and stdout, [`agent::serve`] on any pair of byte
@@ -44,7 +44,7 @@
 //! One thread is enough for a connection, and faster than several, which would wake each other for each message:
 //! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for a long time between two awaits should use
 //! `tokio::task::spawn_blocking`, or several threads and [`Options::spawn_work`](crate::Options::spawn_work):
-//! otherwise a cancellation is not read meanwhile.
+//! otherwise a cancel is not read meanwhile.
 //!
 //! # What an agent can do in a turn
 //!
@@ -66,7 +66,7 @@
 //! [`ClientInfo::capabilities`] returns what it supports. Each method waits while the client reads slowly
 //! ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
 //! [recorded](crate::agent::Recorder); `?` then ends the turn. A request also fails with the client's error, such as
-//! a file that does not exist: look at it before you give up the turn.
+//! a file that does not exist: check it before you give up the turn.
 //!
 //! Outside of a turn, use the [`Session`], which is cheap to clone and may be stored: a title, commands or usage can
 //! be sent at any time.

@@ -15,7 +15,7 @@
 //!
 //! | variant | caused by | the connection | what to do |
 //! |---|---|---|---|
-//! | [`Rpc`](Error::Rpc) | the peer, in its response; or your own handler | stays open | show its message; look at its code |
+//! | [`Rpc`](Error::Rpc) | the peer, in its response; or your own handler | stays open | show its message; check its code |
 //! | [`Closed`](Error::Closed)`(`[`Peer`](CloseReason::Peer)`)` | the peer closed it, or its process exited | is closed | connect again; an agent's exit status may say why |
 //! | [`Closed`](Error::Closed)`(`[`Local`](CloseReason::Local)`)` | this side closed it | is closed | nothing |
 //! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is closed | connect again |

@@ -1,4 +1,4 @@
-//! Whole programs. They are in the directory `examples` of this crate and each is run by a test;
+//! Whole programs. They are in the directory `examples` of this crate, and a test runs each of them.
 //! `cargo run -p acp-sdk --example NAME` runs one.
 //!
 //! # `agent.rs`

@@ -1,7 +1,7 @@
 //! Extensions: methods and data of your own.
 //!
 //! The specification's page Extensibility defines methods whose names start with an underscore, and `_meta` on every
-//! message. Both sides support both.
+//! message. The library supports both, on both sides.
 //!
 //! # Methods
 //!
@@ -71,7 +71,7 @@
 //!
 //! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
 //! [`PromptContent`](crate::client::PromptContent), [`SessionSetup`](crate::client::SessionSetup) and
-//! [`OpenedSession`](crate::agent::OpenedSession). Capabilities of one's own go into the `_meta` of the
+//! [`OpenedSession`](crate::agent::OpenedSession). Capabilities of your own go into the `_meta` of the
 //! capabilities, which both sides can see:
 //! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
 //! [`AgentConnection::capabilities`](crate::client::AgentConnection::capabilities).

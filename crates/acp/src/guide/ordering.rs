@@ -10,7 +10,7 @@
 //!
 //! # Seen in order
 //!
-//! An update is first folded into the session's [`Thread`](crate::Thread), then passed to
+//! An update is first applied to the session's [`Thread`](crate::Thread), then passed to
 //! [`Client::update`](crate::Client::update), which is awaited. Then the next message is handled. So when
 //! [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns, every update of the turn has been
 //! handled:

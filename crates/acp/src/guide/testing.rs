@@ -107,16 +107,16 @@
 //!     peer.say("s", "Hello yourself.").await;
 //!     peer.answer(&prompt.id, json!({"stopReason": "end_turn"})).await;
 //! });
-//! An expectation that fails panics at the line of the test, and shows the message that came instead and those before
-//! it:
+//! assert_eq!(stopped?, StopReason::EndTurn);
+//! session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # When it fails
 //!
-//! An expectation that is not met panics at the line of the test, with what came instead and what had been
-//! exchanged before:
+//! An expectation that fails panics at the line of the test, and shows the message that arrived instead and those
+//! before it:
 //!
 //! ```text
 //! tests/parrot.rs:12:10: expected the request session/request_permission, but this came instead:

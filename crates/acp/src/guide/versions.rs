@@ -25,23 +25,23 @@
 //! # }
 //! ```
 //!
-//! A program takes the options in [`agent::serve_with`](crate::agent::serve_with) and
 //! Pass the options to [`agent::serve_with`](crate::agent::serve_with) or
 //! [`client::connect_with`](crate::client::connect_with). [`ClientInfo::version`](crate::agent::ClientInfo::version)
 //! and [`AgentConnection::version`](crate::client::AgentConnection::version) return the negotiated version.
-//! # How it is agreed on
+//!
 //! # Negotiation
-//! A client that speaks both asks for version 2, in a request that an agent of either version can read. An
+//!
 //! A client that supports both requests version 2, in a request that an agent of either version can read. An agent
 //! responds with version 2 if it supports it and it was requested, and with version 1 otherwise. So each side may
 //! enable it alone: with any other peer, it uses version 1. If an agent responds with a version that the client does
 //! not support, the connection fails ([`Error::Version`](crate::Error::Version)).
-//! # What is the same
 //!
-//! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Update`](crate::Update) says what
+//! # What is the same in both versions
+//!
 //! Nearly everything: [`Turn`](crate::agent::Turn) has methods instead of messages, [`Update`](crate::Update)
 //! represents the updates of both versions, [`Thread`](crate::Thread) is what the user sees, and capabilities,
 //! permission requests, config options and MCP servers have the form of version 1 for either version. In particular:
+//!
 //! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the turn. In version 1,
 //!   that is the response to the prompt; in version 2, the response only says that the prompt was accepted, and an
 //!   update reports the end.
@@ -49,34 +49,34 @@
 //!   `session/resume` for this.
 //! - [`set_mode`](crate::client::ClientSession::set_mode) sets the mode, though version 2 has only the config option.
 //!
-//! # What is not
+//! # What differs
 //!
 //! | | version 1 | version 2 |
 //! |---|---|---|
-//! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client lends them | not in the protocol |
-//! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client lends them | not in the protocol |
+//! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client supports them | not in the protocol |
+//! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client supports them | not in the protocol |
 //! | the agent's terminals: [`Session::display_terminal`](crate::agent::Session::display_terminal) | if the client shows them | always |
-//! | what the agent does: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not told | told |
-//! | MCP servers over SSE | if the agent takes them | not in the protocol |
-//! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
-//! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
-//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
+//! | what the agent is doing: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not reported | reported |
+//! | MCP servers over SSE | if the agent supports them | not in the protocol |
+//! | listing, closing and resuming sessions; logging out, if the agent has auth methods | if the agent supports it | always |
+//! | loading sessions | if the agent supports it | every agent accepts the request; one that cannot replay responds with an error |
+//! | [`Session::update`](crate::agent::Session::update) with an update that only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
-//! # What falls back to what
+//! # Fallbacks
 //!
 //! | an agent does | and the client speaks | then |
 //! |---|---|---|
-//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): it reads and runs by itself, and shows a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and says in `_meta` that it shows them | shown through `_meta` of the tool call |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and knows one plan | the steps of all plans, one after the other |
-//! | [`notice`](crate::agent::Session::notice) | version 1, and shows none | not sent |
-//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | has boolean config options | version 1, and does not know them | left out |
+//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): read files and run commands in the agent instead, and show a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and announces support in `_meta` | shown through `_meta` of the tool call |
+//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and supports one plan | the steps of all plans, one after the other |
+//! | [`notice`](crate::agent::Session::notice) | version 1, and does not support notices | not sent |
+//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | has boolean config options | version 1, and does not support them | omitted |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
-//! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | those that are open |
-//! | does not offer [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, the session forgotten |
-//! | offers [`load_session`](crate::Agent::load_session) alone | version 2, and resumes | loaded, and the replay is sent to nobody |
+//! | does not support [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | the open sessions are listed |
+//! | does not support [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, and the session is removed |
+//! | supports only [`load_session`](crate::Agent::load_session) | version 2, and resumes | the session is loaded, and its replay is discarded |
 //!
 //! A client does not see whether an agent of version 1 has modes or models instead of config options for
 //! them: they appear in the [`Thread`](crate::Thread) as config options, and are set as such.

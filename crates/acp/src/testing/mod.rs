@@ -21,7 +21,7 @@
 //!
 //! The chapter [`guide::testing`](crate::guide::testing) shows how to use it.
 
-// What it is for.
+// Expectations fail with a panic.
 #![allow(clippy::panic, reason = "it is for tests, which end so")]
 
 mod peer;
@@ -42,7 +42,7 @@ use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
-/// How long something that must happen may take, unless said otherwise.
+/// How long something that must happen may take by default.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connects an agent and a client in memory, with version 1.

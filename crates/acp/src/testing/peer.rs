@@ -31,7 +31,7 @@ pub struct ScriptedPeer {
     pub(super) last_id: i64,
 }
 
-/// Making one.
+/// Creating a peer.
 impl ScriptedPeer {
     /// Creates a peer and the transport at the other end.
     #[must_use]
@@ -111,7 +111,7 @@ impl ScriptedPeer {
     }
 }
 
-/// The pipes themselves.
+/// The pipes of a peer.
 impl ScriptedPeer {
     /// Stops writing: the other side reads the end of the input.
     pub fn stop_writing(&mut self) {

@@ -1,4 +1,4 @@
-//! What a scripted peer expects.
+//! The receiving half of a scripted peer.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -54,7 +54,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next line must come within the peer's patience.
+    /// Returns the next line, which must arrive within the peer's patience.
     async fn expect_line(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
         let patience = self.patience;
         match tokio::time::timeout(patience, self.next_line()).await {
@@ -70,7 +70,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// The next message; `look` gives what is wanted of it, or nothing if it is another one.
+    /// Returns what `look` extracts from the next message. Panics if it returns nothing, because another message was
+    /// expected.
     async fn expect_match<T>(
         &mut self,
         caller: &Location<'_>,

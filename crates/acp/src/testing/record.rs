@@ -1,12 +1,12 @@
-//! What a scripted peer has exchanged, for whoever has to find out why a test failed.
+//! The recent messages of a scripted peer, which help to find out why a test failed.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// How many lines are kept.
+/// How many lines are stored.
 const LINES: usize = 20;
 
-/// How much of a line is kept, in bytes.
+/// How much of a line is stored, in bytes.
 const LENGTH: usize = 400;
 
 /// The last lines that were exchanged.
@@ -50,7 +50,7 @@ impl fmt::Display for LineHistory {
     }
 }
 
-/// A line as far as it is shown.
+/// Returns the part of a line that is shown.
 pub(super) fn excerpt(line: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(line.get(..LENGTH).unwrap_or(line)).into_owned();
     if line.len() > LENGTH {

@@ -1,4 +1,4 @@
-//! What a scripted peer sends.
+//! The sending half of a scripted peer.
 
 use std::panic::Location;
 

@@ -54,8 +54,8 @@ impl Thread {
         }
     }
 
-    /// The number of the item of a compaction, new or known. There are few of them, so that they are searched
-    /// for from the end.
+    /// Returns the number of a compaction's item, and adds it if it is new. There are few compactions, so a search
+    /// from the end is fast enough.
     fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
         match self.items.iter().rposition(|item| is_it(&item.kind)) {

@@ -1,4 +1,4 @@
-//! Config options, and the modes and models of agents that have none for them.
+//! Config options, and the modes and models of agents that have no config options for them.
 
 use acp_wire::v1::{
     ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -8,10 +8,10 @@ use acp_wire::v1::{
 
 use super::Thread;
 
-/// The id of the config option that stands for the modes of an agent without config options.
+/// The id of the config option for the modes of an agent without config options.
 pub(crate) const MODE: &str = "mode";
 
-/// The id of the config option that stands for the models of an agent that has no option for them.
+/// The id of the config option for the models of an agent that has no option for them.
 pub(crate) const MODEL: &str = "model";
 
 fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
@@ -19,8 +19,9 @@ fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCate
 }
 
 impl Thread {
-    /// What session setup says of modes, models and config options. Agents send all of them while
-    /// modes and models are being superseded; the config options count then.
+    /// Applies the modes, models and config options of a session that was opened.
+    ///
+    /// Agents send all three while modes and models are being superseded. The config options have precedence.
     pub fn apply_session_setup(
         &mut self,
         modes: Option<&SessionModeState>,
@@ -42,14 +43,13 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// All config options anew, as the answer to setting one gives them.
+    /// Replaces all config options, as the response to setting one does.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         self.revision += 1;
         self.replace_config_options(options);
     }
 
-    /// The agent's options anew. Its modes and models, if they are shown as options, are not among
-    /// them.
+    /// Replaces the agent's own options. Modes and models that are shown as options stay.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
         if !self.fits_within(options) {
@@ -66,22 +66,22 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Whether the mode is set by `session/set_mode`, for there is no option for it.
+    /// Returns `true` if the mode is set with `session/set_mode`, because there is no option for it.
     pub(crate) fn uses_set_mode(&self) -> bool {
         self.uses_set_mode
     }
 
-    /// Whether the model is set by `session/set_model`, for there is no option for it.
+    /// Returns `true` if the model is set with `session/set_model`, because there is no option for it.
     pub(crate) fn uses_set_model(&self) -> bool {
         self.uses_set_model
     }
 
-    /// The mode has changed.
+    /// Sets the current mode.
     pub fn set_mode(&mut self, mode: &SessionModeId) {
         self.set_current_value(&SessionConfigOptionCategory::Mode, mode.as_str());
     }
 
-    /// The model has changed.
+    /// Sets the current model.
     pub fn set_model(&mut self, model: &ModelId) {
         self.set_current_value(&SessionConfigOptionCategory::Model, model.as_str());
     }
@@ -109,7 +109,7 @@ fn new_select_value(
     value
 }
 
-/// Modes as the config option that supersedes them.
+/// Converts modes to the config option that supersedes them.
 fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
     let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
@@ -118,7 +118,7 @@ fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
         .category(SessionConfigOptionCategory::Mode)
 }
 
-/// Models as the config option that supersedes them.
+/// Converts models to the config option that supersedes them.
 fn model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
     let values =

@@ -9,14 +9,14 @@ use crate::update;
 /// Content of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-// Most are content blocks, so that boxing them would cost an allocation for nearly each.
+// Most are content blocks. Boxing them would cost an allocation for nearly every one.
 #[allow(clippy::large_enum_variant)]
 pub enum ThreadToolCallContent {
     /// A content block.
     Content(ContentBlock),
     /// Changes of files.
     Diff(ThreadDiff),
-    /// A terminal: [`Thread::terminal`](super::Thread::terminal) has what it shows.
+    /// A terminal. [`Thread::terminal`](super::Thread::terminal) has its output.
     Terminal(TerminalId),
     /// An unknown type of content, as received.
     Unknown(RawObject),
@@ -34,7 +34,7 @@ pub struct ThreadDiff {
 }
 
 impl ThreadDiff {
-    /// The file and its texts, if the diff is of one file whose texts are known.
+    /// Returns the file's path and texts, if the diff is of one file whose texts are known.
     #[must_use]
     pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
         match &self.changes[..] {
@@ -50,17 +50,17 @@ impl ThreadDiff {
 pub struct FileChange {
     /// What happened to the file.
     pub operation: FileOperation,
-    /// The file, an absolute path; empty where an unknown operation names none.
+    /// The file's absolute path; empty if an unknown operation has none.
     pub path: String,
     /// Where it was before, if it was moved or copied.
     pub old_path: Option<String>,
     /// Its text before and after, from agents of version 1.
     pub texts: Option<FileTexts>,
-    /// What sort of file it is, if the agent says.
+    /// The type of file, if the agent reports it.
     pub file_type: Option<DiffFileType>,
 }
 
-/// What happened to a file.
+/// An operation on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FileOperation {
@@ -93,13 +93,12 @@ impl FileOperation {
     }
 }
 
-/// A file's text before and after a change. Two texts are all there is to it, so it may be made by
-/// anyone.
+/// A file's text before and after a change. This will never have more fields, so it is not `non_exhaustive`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTexts {
-    /// Before; `None` for a new file.
+    /// The text before; `None` for a new file.
     pub old: Option<String>,
-    /// After.
+    /// The text after.
     pub new: String,
 }
 

@@ -1,4 +1,4 @@
-//! How updates change a thread, and what a turn does to it.
+//! Applies updates to a thread, and turns.
 
 use acp_wire::v1::{
     self, AvailableCommand, ContentBlock, StopReason, TerminalExitStatus, TerminalId,
@@ -65,13 +65,13 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// The slash commands that session setup names.
+    /// Sets the slash commands that session setup reports.
     pub(crate) fn set_commands(&mut self, announced: &[v2::AvailableCommand]) {
         self.revision += 1;
         self.replace_commands(announced);
     }
 
-    /// They are weighed before they are copied.
+    /// Replaces the slash commands. Their size is checked before they are copied.
     fn replace_commands(&mut self, announced: &[v2::AvailableCommand]) {
         if self.fits_within(announced) {
             self.commands = announced.iter().filter_map(command_to_v1).collect();
@@ -153,8 +153,8 @@ impl Thread {
             .cloned();
     }
 
-    /// What happened is told again from the beginning: nothing of it is here yet. How the session is set, and what is done
-    /// in it now, stays. Gives the thread as it was.
+    /// Starts a replay: the thread becomes empty except for the session's settings and its current activity. Returns
+    /// the thread as it was.
     pub(crate) fn begin_replay(&mut self) -> Self {
         let mut replayed = Self::with_limit(self.limit());
         replayed.revision = self.revision + 1;
@@ -163,12 +163,12 @@ impl Thread {
         before
     }
 
-    /// The replay has failed: what happened is again what it was before. What has been set since, and a turn that has
-    /// ended since, stays.
+    /// Ends a failed replay: restores the items of `before`, but keeps settings that have changed since, and a turn's
+    /// end.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
         self.copy_current_state(&failed);
-        // All of it may be other than what was last seen.
+        // Any of it may differ from what was last rendered.
         self.revision = self.revision.max(failed.revision) + 1;
         for item in &mut self.items {
             item.revision = self.revision;
@@ -178,7 +178,8 @@ impl Thread {
         }
     }
 
-    /// Takes what is so now, and no part of what happened, from another picture of the same session.
+    /// Copies the settings and the current activity from another thread of the same session, but nothing of its
+    /// history.
     fn copy_current_state(&mut self, other: &Self) {
         self.is_turn_running = other.is_turn_running;
         self.stop_reason.clone_from(&other.stop_reason);
@@ -189,7 +190,7 @@ impl Thread {
         self.uses_set_model = other.uses_set_model;
     }
 
-    /// The connection is gone: whatever the agent said that it did, it does no more.
+    /// Marks the agent as idle, because the connection has closed.
     pub(crate) fn set_disconnected(&mut self) {
         self.revision += 1;
         self.activity = Activity::Idle;
@@ -239,7 +240,7 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Changes a terminal, new or known.
+    /// Changes a terminal, and adds it if it is new.
     pub(super) fn change_terminal(
         &mut self,
         id: &TerminalId,
@@ -253,8 +254,8 @@ impl Thread {
     }
 }
 
-/// A command as this library shows it. A kind that it does not know has a name and a description at least, and
-/// is shown as a plain one.
+/// Converts a command to version 1. A command of an unknown type has at least a name and a description, and becomes a
+/// plain one.
 fn command_to_v1(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
     match command {
         v2::AvailableCommand::Command(command) => {

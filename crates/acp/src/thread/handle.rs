@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use super::Thread;
 
-/// A shared [`Thread`]: the connection folds into it, front ends read it and wait for changes.
-/// Cloning it is cheap; all clones are the same thread.
+/// A shared [`Thread`]. The connection applies updates to it, and front ends read it and wait for changes. Cloning a
+/// handle is cheap; all clones refer to the same thread.
 #[derive(Debug, Clone, Default)]
 pub struct ThreadHandle(Arc<SharedThread>);
 
@@ -17,11 +17,11 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// What shows this thread as its subagent's.
+    /// The thread that shows this one as a subagent's.
     parent: OnceLock<ThreadParent>,
 }
 
-/// The place of a subagent's thread.
+/// The parent of a subagent's thread.
 #[derive(Debug)]
 struct ThreadParent {
     thread: Weak<SharedThread>,
@@ -31,7 +31,7 @@ struct ThreadParent {
     subagent_id: SessionId,
 }
 
-/// Where a subagent comes from.
+/// The origin of a subagent.
 pub(crate) struct SubagentOrigin {
     /// The session that the user opened.
     pub(crate) root_session_id: SessionId,
@@ -50,13 +50,13 @@ impl ThreadHandle {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the thread. It cannot change meanwhile, so be quick. `look` must not read or change the same thread
-    /// through a handle: this would deadlock.
+    /// Reads the thread. It stays locked meanwhile, so be quick. `look` must not read or change the
+    /// same thread through a handle, because that would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Changes the thread and notifies those who wait.
+    /// Changes the thread and notifies waiting readers.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -71,7 +71,7 @@ impl ThreadHandle {
         self.touch_parent();
     }
 
-    /// Tells the thread that shows this one.
+    /// Notifies the thread that shows this one.
     fn touch_parent(&self) {
         if let Some(parent) = self.0.parent.get()
             && let Some(above) = parent.thread.upgrade()
@@ -80,10 +80,10 @@ impl ThreadHandle {
         }
     }
 
-    /// Sets the thread that is notified when this one changes: `above`, the thread of `session`, which has announced
-    /// this one's session as a subagent. A thread has at most one parent, and is never its own.
+    /// Sets the parent: `above`, the thread of `session`, which has announced this thread's session as a subagent.
+    /// The parent is notified when this thread changes. A thread has at most one parent, and is never its own.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
-        // Fails if the thread has a parent already, which shows it.
+        // Fails if the thread has a parent already. It stays there.
         let _ = self.0.parent.set(ThreadParent {
             thread: Arc::downgrade(&above.0),
             session_id: session.clone(),
@@ -91,8 +91,8 @@ impl ThreadHandle {
         });
     }
 
-    /// Returns where the session of this thread comes from, if it is a subagent's. Reads the thread above, so the
-    /// caller must not hold the lock of any thread.
+    /// Returns the origin of this thread's session if it is a subagent's. Reads the parent's thread, so the caller
+    /// must not hold the lock of any thread.
     pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
         let parent = self.0.parent.get()?;
         let above = parent.thread.upgrade().map(Self);

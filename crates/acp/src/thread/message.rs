@@ -60,7 +60,7 @@ pub(super) struct PromptEcho {
 }
 
 impl ItemKind {
-    /// The message of this speaker's.
+    /// Returns the message, if this item is a message of this speaker.
     fn message_mut(&mut self, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
         match (self, speaker) {
             (Self::User(m), ThreadSpeaker::User)
@@ -203,15 +203,15 @@ impl Thread {
         }
     }
 
-    /// The number of the message with this id, new or known; and whether what it shows is what the client
-    /// showed before the agent told it.
+    /// Returns the number of the message with this id, and adds it if it is new. The flag is `true` if the message is
+    /// the prompt that the client showed before the agent sent it back.
     fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
         if speaker == ThreadSpeaker::User
             && let Some(echo) = &mut self.echo
         {
-            // Told before the answer to the prompt, which names it.
+            // Sent before the response to the prompt, which contains the id.
             if at.is_none() && echo.id.is_none() && self.is_turn_running {
                 echo.id = Some(id.clone());
                 self.messages.insert(id.clone(), echo.item);
@@ -221,8 +221,7 @@ impl Thread {
                 begins = !std::mem::replace(&mut echo.started, true);
             }
         }
-        // An id that another speaker's message has: agents are known to use one for a thought and the
-        // message after it.
+        // Another speaker's message has this id: some agents use one id for a thought and for the message after it.
         let at = at.filter(|at| self.message_at(*at, speaker).is_some());
         let at = at.unwrap_or_else(|| {
             let at = self.push(speaker.to_item_kind(ThreadMessage::default()));
@@ -239,7 +238,7 @@ impl Thread {
     }
 }
 
-/// Appends a chunk, text to the end of text; gives what that takes, in bytes.
+/// Appends a chunk; text is joined to text. Returns its size in bytes.
 pub(super) fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations

@@ -1,8 +1,8 @@
 //! The thread: what the user sees of a session, built from its updates.
 //!
-//! Every front end renders a [`Thread`], and none has to fold updates itself. Live updates, replays and both versions
-//! of the protocol use the same code. A thread's memory is bounded by what the user can see, however fast it arrives,
-//! up to a limit: [`Thread::truncation`].
+//! Every front end renders a [`Thread`], and none has to process updates itself. Live updates, replays and both
+//! versions of the protocol use the same code. A thread's memory is bounded by what the user can see, however fast it
+//! arrives, up to a limit: [`Thread::truncation`].
 
 mod compaction;
 mod config;
@@ -42,7 +42,7 @@ pub use tool_call::ThreadToolCall;
 /// The statuses of tool calls and plan entries, for both versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
-/// What the user sees of a session.
+/// Everything that the user sees of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,
@@ -55,7 +55,7 @@ pub struct Thread {
     config_options: Vec<SessionConfigOption>,
     /// Whether the agent has modes without a config option for them. A config option then stands for the modes.
     uses_set_mode: bool,
-    /// The same for models.
+    /// Whether the agent has models without a config option for them. A config option then stands for the models.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
@@ -71,7 +71,7 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// What an agent reports that it is doing. Agents of version 1 do not report it.
+/// The state that an agent reports. Agents of version 1 do not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
@@ -202,7 +202,7 @@ impl Thread {
         self.is_turn_running || self.activity != Activity::Idle
     }
 
-    /// Returns what the agent reports that it is doing.
+    /// Returns the state that the agent reports.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity

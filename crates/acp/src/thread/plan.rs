@@ -1,4 +1,4 @@
-//! Plans, told apart by their ids.
+//! Plans, each with its own id.
 
 use acp_wire::RawObject;
 use acp_wire::v1::PlanId;
@@ -19,7 +19,7 @@ pub struct ThreadPlan {
     pub content: PlanContent,
     /// The thread's revision when it last changed.
     pub revision: u64,
-    /// What it takes, in bytes.
+    /// Its size, in bytes.
     pub(super) weight: usize,
 }
 
@@ -67,7 +67,7 @@ impl Thread {
         }
     }
 
-    /// Every plan carries an id, whatever its kind; one that does not is the only one.
+    /// Stores a plan of an unknown type. Every plan has an id; one without is the agent's only plan.
     fn set_unknown_plan(&mut self, object: &RawObject) {
         let id = object.field("planId").or_else(|| object.field("id"));
         let content = PlanContent::Unknown(object.clone());

@@ -1,44 +1,44 @@
-//! How much a thread keeps.
+//! The size of a thread, and its limit.
 //!
-//! An agent may tell as much as it likes; what a thread keeps of it has a limit. Beyond it the earliest goes
-//! first, and the thread says so: [`Thread::truncation`].
+//! An agent may send any amount of data, but a thread stores only so much of it. Beyond its limit the earliest parts
+//! are dropped first, and [`Thread::truncation`] reports it.
 //!
-//! What something takes is an estimate ([`weight`]). Each part knows its own, so that a
-//! change costs what has changed.
+//! Sizes are estimates ([`weight`]). Each part stores its own size, so that a change costs no more than what has
+//! changed.
 
 use super::weight::weight;
 use super::{Item, ItemKind, Thread, ThreadMessage, ThreadPlan, ThreadTerminal, ThreadToolCall};
 use acp_wire::v1::ContentBlock;
 use serde::Serialize;
 
-/// How much a thread keeps unless said otherwise, in bytes.
+/// The default limit of a thread, in bytes.
 pub(crate) const KEPT: usize = 64 * 1024 * 1024;
 
-/// What a thread has dropped to keep within its limit: [`Limits::thread`](crate::Limits::thread).
+/// Counts of what a thread has dropped to stay within its limit: [`Limits::thread`](crate::Limits::thread).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {
-    /// How many items, all of them from the beginning: the first that is there still had this many before it.
+    /// The number of items, all of them from the start of the thread.
     pub items: usize,
-    /// How many terminals, those first that were not heard of longest. One that prints again is there again,
-    /// without what it had printed before.
+    /// The number of terminals, those without updates for longest first. A terminal that prints again reappears,
+    /// without its earlier output.
     pub terminals: u64,
-    /// How many plans, those first that did not change longest.
+    /// The number of plans, those unchanged for longest first.
     pub plans: u64,
-    /// How many parts of what is there: the beginning of a message (it says so itself), what a tool call has
-    /// produced (so does it), a list of commands or options that was too long.
+    /// The number of dropped parts of what remains: the start of a message and the content of a tool call, both of
+    /// which say so themselves, and lists of commands or options that were too long.
     pub parts: u64,
 }
 
 impl Truncation {
-    /// Whether nothing has been dropped.
+    /// Returns `true` if nothing has been dropped.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What the parts take.
+/// The limit of a thread and the sizes of its parts, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThreadSize {
     limit: usize,
@@ -58,15 +58,15 @@ impl Default for ThreadSize {
     }
 }
 
-/// Takes `before` out of a sum and puts `after` in.
+/// Replaces `before` by `after` in a sum.
 fn replace(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
 
-/// An item, beside what it holds: where it is in its list, which grows by doubling, and in the index.
+/// The size of an item without its content: its slot in the list, which grows by doubling, and its index entries.
 const ITEM: usize = 2 * size_of::<Item>() + 256;
 
-/// A terminal or a plan, beside what it holds.
+/// The size of a terminal or a plan without its content.
 const ENTRY: usize = 512;
 
 impl ItemKind {
@@ -92,7 +92,7 @@ impl ThreadMessage {
         self.id.as_ref().map_or(0, |id| id.as_str().len()) + weight(&self.content)
     }
 
-    /// Drops its beginning, so that what is left takes about so much.
+    /// Drops the start of the message, so that about `room` bytes are left.
     fn drop_beginning(&mut self, room: usize) {
         self.is_truncated = true;
         let mut left = self.weight();
@@ -112,7 +112,7 @@ impl ThreadMessage {
         if left <= room {
             return;
         }
-        // One that is too large by itself. Of text there is an end.
+        // A single block is too large. Of a text, the end is kept.
         match self.content.first_mut() {
             Some(ContentBlock::Text(block)) if weight(&block.annotations) < room / 4 => {
                 let mut from = block.text.len().saturating_sub(room / 2);
@@ -128,7 +128,7 @@ impl ThreadMessage {
 }
 
 impl Thread {
-    /// An empty thread that keeps about so much, in bytes. See [`truncation`](Self::truncation).
+    /// Creates an empty thread that stores about `bytes` bytes. See [`truncation`](Self::truncation).
     #[must_use]
     pub fn with_limit(bytes: usize) -> Self {
         let mut thread = Self::default();
@@ -145,14 +145,14 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// What has been dropped because the thread would have become larger than its limit:
-    /// [`Limits::thread`](crate::Limits::thread). Whoever shows a thread should say so.
+    /// Returns what has been dropped because the thread would have exceeded its limit:
+    /// [`Limits::thread`](crate::Limits::thread). Programs that show a thread should show this, too.
     #[must_use]
     pub fn truncation(&self) -> Truncation {
         self.truncation
     }
 
-    /// The number of the item that comes next; numbers stay when items are dropped.
+    /// Returns the number of the next item. Dropping items does not change the numbers of others.
     pub(super) fn next_item(&self) -> usize {
         self.truncation.items + self.items.len()
     }
@@ -161,7 +161,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// An item, to be changed; its revision is that of the thread.
+    /// Returns an item to be changed, and gives it the revision of the thread.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -170,7 +170,7 @@ impl Thread {
         Some(item)
     }
 
-    /// Puts a new item at the end, and gives its number.
+    /// Appends a new item and returns its number.
     pub(super) fn push(&mut self, kind: ItemKind) -> usize {
         let number = self.next_item();
         let weight = kind.weight();
@@ -183,7 +183,7 @@ impl Thread {
         number
     }
 
-    /// An item takes more than before.
+    /// Records that an item has grown.
     pub(super) fn grow_item(&mut self, number: usize, by: usize) {
         if let Some(item) = self.item_mut(number) {
             item.weight = item.weight.saturating_add(by);
@@ -191,7 +191,7 @@ impl Thread {
         }
     }
 
-    /// An item has become another.
+    /// Measures an item again after it has changed.
     pub(super) fn reweigh(&mut self, number: usize) {
         if let Some(item) = self.item_mut(number) {
             let after = item.kind.weight();
@@ -208,7 +208,7 @@ impl Thread {
         }
     }
 
-    /// What a plan takes; it takes the place of one that took `before`.
+    /// Measures a plan that replaces one of size `before`. Returns its size.
     pub(super) fn weigh_plan<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
@@ -224,7 +224,7 @@ impl Thread {
         replace(&mut self.size.plans, plan.weight, 0);
     }
 
-    /// Whether something that is there once, and replaced as a whole, is small enough to be kept.
+    /// Returns `true` if a value that exists once, and is always replaced as a whole, is small enough to store.
     pub(super) fn fits_within<T: Serialize + ?Sized>(&mut self, value: &T) -> bool {
         let fits = weight(value) <= self.size.limit / 16;
         if !fits {
@@ -233,8 +233,8 @@ impl Thread {
         fits
     }
 
-    /// Drops the earliest until all of it is within the limit, and some of it beyond that: not with each
-    /// change again.
+    /// Drops the earliest parts if the thread exceeds its limit, down to somewhat less than the limit, so that the
+    /// next change need not do this again.
     pub(super) fn truncate_to(&mut self) {
         let ThreadSize {
             limit,
@@ -291,7 +291,7 @@ impl Thread {
             .shrink_to(self.terminals.len().saturating_mul(2));
     }
 
-    /// Drops items from the beginning; the last one only if it is too large by itself.
+    /// Drops items from the start. The last item is truncated or dropped only if it is too large by itself.
     fn drop_items(&mut self, room: usize) {
         let mut gone = 0;
         for item in self.items.iter().take(self.items.len().saturating_sub(1)) {
@@ -320,7 +320,7 @@ impl Thread {
             self.reweigh(last);
         }
         if self.size.items > room {
-            // A name that fills all of it, for example.
+            // For example, a name that takes all of the capacity.
             self.size.items = 0;
             self.forget_items(self.items.len());
         }
@@ -347,20 +347,20 @@ impl Thread {
 }
 
 impl ThreadTerminal {
-    /// What it holds.
+    /// Returns the size of the terminal's texts and output.
     fn held_bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.kept_bytes() + text(&self.command) + text(&self.cwd) + self.state_weight
     }
 
-    /// What the agent says of it, beside its output, has changed.
+    /// Measures the terminal's state again, without its output and texts.
     pub(super) fn weigh(&mut self) {
         self.state_weight =
             weight(&self.exit_status) + weight(&self.size) + weight(&self.capabilities);
     }
 }
 
-/// What the parts of a tool call take that can be large.
+/// The sizes of those parts of a tool call that can be large.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ToolCallSize {
     pub(super) content: usize,
@@ -371,7 +371,7 @@ pub(super) struct ToolCallSize {
 }
 
 impl ThreadToolCall {
-    /// What it takes.
+    /// Returns the size of the call, in bytes.
     pub(crate) fn weight(&self) -> usize {
         let ToolCallSize {
             content,
@@ -380,14 +380,14 @@ impl ThreadToolCall {
             raw_output,
             capabilities,
         } = self.part_sizes;
-        // The names of a tool and of its kind are kept beside its title.
+        // The names of the tool and of its kind are stored beside the title.
         let names = self.name.as_ref().map_or(0, String::len) + self.kind.as_str().len();
         let texts = self.id.as_str().len() + self.title.len() + names;
         let large = content + locations + raw_input + raw_output + capabilities;
         size_of::<Self>() + texts + self.status.as_str().len() + large
     }
 
-    /// Drops what is larger than this.
+    /// Drops every part that is larger than `room`.
     fn drop_content(&mut self, room: usize) {
         self.is_truncated = true;
         if self.part_sizes.content > room {

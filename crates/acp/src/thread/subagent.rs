@@ -9,7 +9,7 @@ use acp_wire::v2::StateUpdate;
 use super::weight::weight;
 use super::{ItemKind, Thread, ThreadHandle};
 
-/// A subagent's thread keeps this part of what its parent's keeps.
+/// A subagent's thread has this fraction of its parent's limit.
 const SHARE: usize = 64;
 
 /// A subagent, with its own thread.
@@ -22,7 +22,7 @@ pub struct ThreadSubagent {
     pub title: Option<String>,
     /// A longer description.
     pub description: Option<String>,
-    /// What a client may do with it; nothing if `None`.
+    /// What a client may do with it. `None` means nothing.
     pub capabilities: Option<SubagentSessionCapabilities>,
     /// Its state, if the agent reports it.
     pub state: Option<StateUpdate>,
@@ -145,7 +145,7 @@ impl Thread {
         }
     }
 
-    /// Something has happened in a subagent: whoever shows this thread is to look at it again.
+    /// Marks a subagent's item as changed, because its thread has changed.
     pub(crate) fn touch_subagent(&mut self, id: &SessionId) {
         if let Some(at) = self.find_subagent(id) {
             self.revision += 1;
@@ -153,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// The number of a subagent's item. There are few of them, so that they are searched for from the end.
+    /// Returns the number of a subagent's item. There are few subagents, so a search from the end is fast enough.
     fn find_subagent(&self, id: &SessionId) -> Option<usize> {
         let is_it =
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// The number of the item of a message between sessions, new or known.
+    /// Returns the number of the item of a message between sessions, and adds it if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::utf8::Utf8Pieces;
 
-/// How much output of a terminal a thread keeps, in bytes.
+/// How many bytes of a terminal's output a thread stores.
 pub(super) const KEPT: usize = 1024 * 1024;
 
 /// A terminal as the user sees it: the end of its output, and its exit status.
@@ -25,29 +25,29 @@ pub struct ThreadTerminal {
     pub is_released: bool,
     /// The size, if the agent reports it.
     pub size: Option<TerminalSize>,
-    /// What a client may do with it, if the agent says.
+    /// What a client may do with it, if the agent reports it.
     pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,
     kept_bytes: usize,
     total_bytes: u64,
     cleared_at: u64,
-    /// The thread's revision when something was last heard of it.
+    /// The thread's revision at the last update of this terminal.
     pub(super) last_revision: u64,
-    /// What it takes, in bytes.
+    /// Its size, in bytes.
     pub(super) weight: usize,
-    /// What is said of it takes, beside its output and the texts.
+    /// The size of its state without the output and the texts, in bytes.
     pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
-    /// Returns the output that is kept: the last MiB.
+    /// Returns the stored output: the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
     }
 
-    /// How much output is kept, in bytes.
+    /// Returns how many bytes of output are stored.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }
@@ -65,7 +65,7 @@ impl ThreadTerminal {
         self.cleared_at
     }
 
-    /// Returns the output after the first `seen` bytes of everything printed, as far as it is kept.
+    /// Returns the output after the first `seen` bytes of everything printed, as far as it is stored.
     #[must_use]
     pub fn output_since(&self, seen: u64) -> String {
         let mut at = self.total_bytes - self.kept_bytes as u64;
@@ -75,8 +75,8 @@ impl ThreadTerminal {
             if at >= seen {
                 out.push_str(chunk);
             } else if end > seen {
-                // `seen` is where an earlier reading ended, which is the end of a chunk then and may
-                // be within one now only because chunks are joined, never split.
+                // `seen` was the end of the output, and so of a chunk, at an earlier read. It can be inside a chunk
+                // now because chunks are joined, but chunks are never split, so it is a character boundary.
                 let within = usize::try_from(seen - at).unwrap_or(0);
                 out.push_str(chunk.get(within..).unwrap_or_default());
             }
@@ -85,7 +85,7 @@ impl ThreadTerminal {
         out
     }
 
-    /// A change of it.
+    /// Applies an update.
     pub(super) fn apply(&mut self, update: &TerminalUpdate) {
         if let Some(command) = &update.command {
             self.command.clone_from(command);
@@ -113,16 +113,16 @@ impl ThreadTerminal {
         }
     }
 
-    /// Forgets what was printed: something else is shown instead.
+    /// Clears the output, because other output replaces it.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.chunks.clear();
         self.kept_bytes = 0;
-        // What is shown from here on is new to everyone.
+        // Readers have not seen any output from here on.
         self.cleared_at = self.total_bytes;
     }
 
-    /// Prints bytes, which may end within a character.
+    /// Prints base64-encoded bytes, which may end within a character.
     pub(super) fn print_base64(&mut self, data: &str) {
         let Ok(bytes) = STANDARD.decode(data.trim()) else {
             tracing::warn!("a terminal's output is not base64");
@@ -139,7 +139,7 @@ impl ThreadTerminal {
         self.total_bytes += text.len() as u64;
         self.kept_bytes += text.len();
         match self.chunks.back_mut() {
-            // Many small pieces are kept as few larger ones.
+            // Small pieces are joined to larger chunks.
             Some(last) if last.len() + text.len() <= 8 * 1024 => last.push_str(text),
             _ => self.chunks.push_back(text.to_owned()),
         }
@@ -149,7 +149,7 @@ impl ThreadTerminal {
             };
             self.kept_bytes -= first.len();
             if self.chunks.is_empty() {
-                // One piece larger than all that is kept: its end stays.
+                // A single chunk exceeds the limit. Its end is kept.
                 let mut cut = first.len().saturating_sub(KEPT);
                 while !first.is_char_boundary(cut) {
                     cut += 1;

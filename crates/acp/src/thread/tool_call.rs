@@ -16,7 +16,7 @@ use crate::update::ToolCallPatch;
 pub struct ThreadToolCall {
     /// Its id.
     pub id: ToolCallId,
-    /// The tool's name for programs, if the agent says.
+    /// The tool's name for programs, if the agent reports it.
     pub name: Option<String>,
     /// The title that is shown to the user; empty if the agent has not sent one.
     pub title: String,
@@ -26,7 +26,7 @@ pub struct ThreadToolCall {
     pub status: ToolCallStatus,
     /// Whether it was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
-    /// The content that it has produced.
+    /// The content that the call has produced.
     pub content: Vec<ThreadToolCallContent>,
     /// The files it works on.
     pub locations: Vec<ToolCallLocation>,
@@ -146,9 +146,9 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// A tool call that is announced or changed. If its id is known already when it is announced, from a permission
-    /// request or an update that came first, or because the agent uses ids twice while the first is unfinished,
-    /// it is that one; an id used again after its call has finished is a new call.
+    /// Applies an update of a tool call, new or known. If a new call has an id that is already in use by an
+    /// unfinished call (from an earlier permission request or update, or because the agent reuses ids), it is that
+    /// call. If the earlier call has finished, the id refers to a new one.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
         if update.is_new && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
@@ -157,8 +157,8 @@ impl Thread {
         self.change_tool_call(id, |call| call.apply(update));
     }
 
-    /// Changes the tool call with this id. One that was never announced is made: real agents send only
-    /// updates, or a permission request first.
+    /// Changes the tool call with this id, and adds it if it was never announced: some agents send only updates, or a
+    /// permission request first.
     pub(super) fn change_tool_call(
         &mut self,
         id: &ToolCallId,
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    /// What a permission request says of its tool call; gives the call as it is then.
+    /// Applies the tool call of a permission request. Returns the resulting call.
     pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;

@@ -1,35 +1,35 @@
-//! How much memory something takes, told by what it writes.
+//! Estimates how much memory a value takes, from its serialization.
 //!
-//! An estimate that is never much too low: what a thread keeps is counted in it, and small JSON can be large in
-//! memory. An object `{"":0}` of seven bytes is a tree node of 632.
+//! The estimate is never much too low. The limit of a thread is measured in it, and small JSON can be large in
+//! memory: an object `{"":0}` of seven bytes is a tree node of 632.
 
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-/// The pieces that memory is made of, in bytes.
+/// The cost of each kind of value, in bytes.
 mod cost {
-    /// A number, a boolean, `null`.
+    /// A number, a boolean or `null`.
     pub(super) const SCALAR: usize = 8;
-    /// A text, beside its bytes: where it is, and what the allocator rounds up.
+    /// A text, beside its bytes: the pointer, and what the allocator rounds up.
     pub(super) const TEXT: usize = 48;
     /// A list, beside its items.
     pub(super) const LIST: usize = 64;
-    /// An item of a list, beside what it holds: a `Value` twice, for lists grow by doubling.
+    /// An item of a list, beside its contents: twice the size of a `Value`, because lists grow by doubling.
     pub(super) const ITEM: usize = 64;
-    /// A map: a node of a B-tree, which has room for eleven.
+    /// A map: a B-tree node, which has capacity for eleven entries.
     pub(super) const MAP: usize = 704;
-    /// An entry of a map: nodes are half full at worst.
+    /// An entry of a map. Nodes are at least half full.
     pub(super) const ENTRY: usize = 160;
-    /// A record: the largest of the protocol's that come in lists, twice.
+    /// A struct: twice the size of the largest struct of the protocol that occurs in lists.
     pub(super) const RECORD: usize = 640;
 }
 
-/// What `value` takes, in bytes.
+/// Returns the estimated size of `value` in memory, in bytes.
 pub(crate) fn weight<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut sum = WeightSum(0);
-    // Whatever is written as JSON is written here.
+    // This cannot fail: everything that can be written as JSON can be written here.
     let _ = value.serialize(&mut sum);
     sum.0
 }
@@ -150,7 +150,7 @@ impl Serializer for &mut WeightSum {
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Self, WeightError> {
-        // Text that was kept as it came (`RawValue`) is written as a record of one field.
+        // Raw text (`RawValue`) is serialized as a struct with one field.
         if !name.starts_with("$serde_json") {
             self.add(cost::RECORD);
         }

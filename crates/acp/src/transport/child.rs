@@ -1,4 +1,4 @@
-//! A child process as a transport: it ends with its connection.
+//! A child process as a transport. The process ends with its connection.
 
 use std::io;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to end once its stdin is closed. An agent that is served by [`serve`](crate::agent::serve)
-/// works on for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes what it has left for up to
-/// two more: with less time than that it would be killed while it does what it should.
+/// How long a process may take to exit after its stdin is closed. An agent served by [`serve`](crate::agent::serve)
+/// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes its remaining output for
+/// up to two more. A shorter time would kill agents that behave correctly.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the end of a connection waits for a process that is killed as well: a system under load may take
-/// its time.
+/// How long the end of a connection waits for a process, including one that is killed. A system under load may be
+/// slow.
 const CLOSING: Duration = GRACE.saturating_add(Duration::from_secs(1));
 
-/// How long one whose pipes have ended may take to end, for its status to be told.
+/// How long to wait for the exit status of a process whose pipes have ended.
 const STATUS: Duration = Duration::from_millis(200);
 
 #[cfg(unix)]
@@ -31,9 +31,9 @@ type Stdin = super::pipe::GrowingPipe<ChildStdin>;
 #[cfg(not(unix))]
 type Stdin = ChildStdin;
 
-/// Starts a process, which ends with the transport.
+/// Starts a process that ends with the transport.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
-    // Without one, tokio panics.
+    // Without a runtime, tokio panics.
     tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.kill_on_drop(true).spawn().map_err(|e| {
@@ -42,7 +42,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     })?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), None) = pipes else {
-        // The process is killed: it would wait for ever once the pipe is full.
+        // Returning kills the process: it would block forever once the pipe is full.
         let message = "stderr is a pipe that nobody would read; give the command one of your own";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     };
@@ -66,10 +66,10 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     })
 }
 
-/// A process, until it has ended. Dropping the last clone kills it; tokio takes its status then.
+/// A process that may still run. Dropping the last clone kills it, and tokio reaps it.
 #[derive(Clone)]
 struct Process {
-    /// How it has ended; absent if the system does not say.
+    /// The exit status; `None` if the system does not report one.
     exit: Shared<BoxFuture<'static, Option<ExitStatus>>>,
     kill_token: CancellationToken,
 }
@@ -93,7 +93,7 @@ impl Process {
         }
     }
 
-    /// Waits until it has ended, and kills it if it takes too long.
+    /// Waits until the process exits, and kills it if it takes too long.
     async fn wait_or_kill(self) {
         if timeout(GRACE, self.exit.clone()).await.is_none() {
             tracing::debug!("a process does not end with its input, and is killed");
@@ -102,7 +102,7 @@ impl Process {
         }
     }
 
-    /// How it has failed, if it has: to be asked when one of its pipes has ended.
+    /// Returns an error if the process failed. Call this after one of its pipes has ended.
     async fn failure(self) -> Option<io::Error> {
         let status = timeout(STATUS, self.exit).await??;
         let message = format!("the process has ended ({status})");
@@ -110,20 +110,20 @@ impl Process {
     }
 }
 
-/// The end of one of its pipes.
+/// The end of one of the process's pipes.
 #[derive(Default)]
 enum End {
-    /// It is still to come.
+    /// The pipe is still open.
     #[default]
     Pending,
-    /// It has come. Whether it is a failure of the process is being found out.
+    /// The pipe has ended. Whether the process failed is not known yet.
     Checking(BoxFuture<'static, Option<io::Error>>),
-    /// That has been told.
+    /// The result was reported.
     Reported,
 }
 
 impl End {
-    /// Finds out how the process has failed, if it has. It is told once.
+    /// Finds out whether and how the process failed. A failure is returned only once.
     fn poll_failure(&mut self, process: &Process, cx: &mut Context<'_>) -> Poll<Option<io::Error>> {
         if matches!(self, Self::Pending) {
             *self = Self::Checking(process.clone().failure().boxed());
@@ -137,7 +137,7 @@ impl End {
     }
 }
 
-/// What a process writes.
+/// The stdout of a process.
 struct Output {
     stdout: ChildStdout,
     process: Process,
@@ -165,14 +165,14 @@ impl AsyncRead for Output {
     }
 }
 
-/// What a process reads. Closing it ends the process.
+/// The stdin of a process. Closing it ends the process.
 struct Input {
     stage: Stage,
     process: Process,
     end: End,
 }
 
-/// How far a process is.
+/// The stage of a process's life.
 enum Stage {
     Running(Stdin),
     /// Its stdin is closed.
@@ -210,7 +210,7 @@ impl AsyncWrite for Input {
         loop {
             match &mut this.stage {
                 Stage::Running(stdin) => {
-                    // That it fails says no more than that nobody reads. It is dropping it that closes a pipe.
+                    // An error only means that nobody reads. Dropping the pipe is what closes it.
                     let _ = ready!(Pin::new(stdin).poll_shutdown(cx));
                     this.stage = Stage::Exiting(this.process.clone().wait_or_kill().boxed());
                 }

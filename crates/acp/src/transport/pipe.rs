@@ -1,4 +1,4 @@
-//! Pipes that become larger when much is sent through them.
+//! Pipes that grow when large writes go through them.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-/// How large such a pipe becomes, in bytes; at first it holds 64 KiB. A user may have 64 MiB in pipes in all
-/// (`/proc/sys/fs/pipe-user-pages-soft`), so it is not as much as one may ask for.
+/// The enlarged size of a pipe, in bytes; the default is 64 KiB. It is less than the maximum, because all pipes of a
+/// user may take only 64 MiB together (`/proc/sys/fs/pipe-user-pages-soft`).
 const LARGE: usize = 256 * 1024;
 
-/// From how many bytes in one piece on it does.
+/// The smallest write that makes a pipe grow, in bytes.
 const MUCH: usize = 128 * 1024;
 
 /// The writing end of what may be a pipe.
@@ -31,10 +31,10 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// With each time that a pipe is full or empty one process waits for the other to be woken.
+    /// Enlarges the pipe: each time it is full or empty, one process waits until the other wakes.
     fn grow(&mut self) {
         self.grow_attempted = true;
-        // Where it may not, or is no pipe, it stays as it is.
+        // If this is not allowed, or not a pipe, the size stays as it is.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, LARGE) {
             tracing::debug!(%error, "cannot enlarge the pipe");

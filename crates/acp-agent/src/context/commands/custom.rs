@@ -1,7 +1,6 @@
-//! Commands of the user's own: files `.acp/commands/NAME.md` in a session's directories.
+//! The user's own commands: files `.acp/commands/NAME.md` in the session's directories.
 //!
-//! A file is a prompt. It may begin with lines between `---` that say what it is (`description`) and what it
-//! takes (`argument-hint`).
+//! A file is a prompt. It may start with lines between `---` that give its `description` and its `argument-hint`.
 
 use std::path::Path;
 
@@ -11,23 +10,23 @@ use crate::context::commands::reserved::{COMPACT, HELP};
 use crate::context::files;
 use crate::text::one_line;
 
-/// Where they are.
+/// The directory of the command files.
 const DIRECTORY: &str = ".acp/commands";
 
-/// How many there are at most in a session, and how many entries of a directory are looked at.
+/// The maximum number of commands in a session, and of directory entries that are read.
 const MOST: usize = 100;
 const MOST_ENTRIES: usize = 1000;
 
-/// The largest file, in bytes.
+/// The maximum size of a file, in bytes.
 const MAX_FILE: usize = 32 * 1024;
 
-/// The longest prompt that may become of one, in bytes.
+/// The maximum length of an expanded prompt, in bytes.
 const MAX_PROMPT: usize = 1024 * 1024;
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// A command of the user's own.
+/// A command of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CustomCommand {
     pub(super) name: String,
@@ -36,16 +35,16 @@ pub(crate) struct CustomCommand {
     pub(super) prompt: String,
 }
 
-/// What was found in a session's directories.
+/// The commands found in a session's directories.
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
     pub(super) commands: Vec<CustomCommand>,
-    /// Files that are no commands, and why, for people.
+    /// Files that are not valid commands, and why. Shown to the user.
     pub(super) problems: Vec<String>,
 }
 
 impl CustomCommands {
-    /// Looks for commands. Of two with the same name, the one in the earlier directory counts. May block.
+    /// Finds the commands. Of two with the same name, the one in the earlier directory counts. May block.
     pub(crate) fn under(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
@@ -90,7 +89,7 @@ impl CustomCommands {
     }
 }
 
-/// Whether a command may be called that: clients send it as one word behind a slash.
+/// Returns `true` if a command may have this name. Clients send it as one word after a slash.
 pub(super) fn is_name(name: &str) -> bool {
     let all = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
@@ -114,8 +113,8 @@ fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand,
     parse_command(name, &file.text)
 }
 
-/// Reads a file. Its head is not read as YAML: people write `argument-hint: [FILE]`, which would be a list, and
-/// mean the text.
+/// Parses a command file. The front matter is not parsed as YAML: `argument-hint: [FILE]` would be a list there, but
+/// users mean the text.
 fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
@@ -130,7 +129,7 @@ fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
             if line.trim_end() == "---" {
                 break;
             }
-            // What other programs have there is theirs.
+            // Other lines may be for other programs.
             let Some((key, value)) = line.split_once(':') else {
                 continue;
             };
@@ -163,10 +162,10 @@ fn unquote(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// Puts what was typed behind a command into its prompt: all of it for `$ARGUMENTS`, a word of it for `$1` to
-/// `$9`. A prompt that names neither gets it at its end. `None` if it becomes too long.
+/// Inserts the arguments into a command's prompt: all of them for `$ARGUMENTS`, one word for `$1` to `$9`. A prompt
+/// with no placeholder gets them appended. Returns `None` if the result is too long.
 pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
-    // As a shell splits it; a quote that is not closed is a character like any other.
+    // Split as a shell does. If a quote is not closed, quotes are ordinary characters.
     let words = shell_words::split(arguments)
         .unwrap_or_else(|_| arguments.split_whitespace().map(str::to_owned).collect());
     let mut prompt = String::new();
@@ -201,11 +200,11 @@ pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
 
 enum Placeholder {
     All,
-    /// Counted from 1.
+    /// The word's number, counted from 1.
     Word(usize),
 }
 
-/// What stands behind a `$`, if it is a placeholder, and what is behind that.
+/// Parses the text after a `$` as a placeholder. Returns the placeholder and the rest of the text.
 fn parse_placeholder(text: &str) -> Option<(Placeholder, &str)> {
     if let Some(rest) = text.strip_prefix("ARGUMENTS") {
         return Some((Placeholder::All, rest));
@@ -216,7 +215,7 @@ fn parse_placeholder(text: &str) -> Option<(Placeholder, &str)> {
         .to_digit(10)
         .filter(|digit| *digit > 0)?;
     let rest = text.get(1..)?;
-    // `$100` is money.
+    // `$100` is an amount, not a placeholder.
     if rest.starts_with(|c: char| c.is_ascii_digit()) {
         return None;
     }

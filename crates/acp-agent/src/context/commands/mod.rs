@@ -1,6 +1,6 @@
-//! Slash commands for a model that understands words: the specification's page of that name. Most are prompts:
-//! what was typed stays the person's words, and the model is told what they mean. `/help` and `/compact` are the
-//! agent's own.
+//! Slash commands for a model that follows instructions: the specification's page "Slash Commands". Most commands
+//! expand to a prompt: the client shows what the user typed, and the model gets the expansion too. The agent handles
+//! `/help` and `/compact` itself.
 
 pub(crate) mod custom;
 mod reserved;
@@ -12,12 +12,12 @@ use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 use crate::context::commands::reserved::{COMPACT, HELP};
 use custom::{CustomCommand, CustomCommands};
 
-/// A command that is always there.
+/// A built-in command.
 struct BuiltInCommand {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
-    /// What the model is told. Absent if it is not asked.
+    /// The prompt for the model. `None` if the agent handles the command itself.
     prompt: Option<&'static str>,
 }
 
@@ -91,40 +91,40 @@ const BUILT_IN: [BuiltInCommand; 6] = [
 #[derive(Debug, Default)]
 pub(crate) struct SlashCommands {
     custom: Vec<CustomCommand>,
-    /// What the client was told of.
+    /// The commands that the client was sent last.
     pub(crate) announced: Option<Vec<AvailableCommand>>,
-    /// What is wrong with files of the user's.
+    /// Problems with the user's command files.
     problems: Vec<String>,
-    /// What of that was told.
+    /// The problems that the user was shown already.
     reported_problems: HashSet<String>,
 }
 
-/// What a person typed means.
+/// The meaning of the text of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     Help,
-    /// What is to be kept above all.
+    /// `/compact`, with what the summary must keep above all.
     Compact(String),
-    /// A command that is this prompt.
+    /// A command that expands to this prompt.
     Prompt(String),
-    /// No command.
+    /// Not a command.
     Text,
 }
 
 impl SlashCommands {
-    /// Takes what was found in the session's directories.
+    /// Sets the commands found in the session's directories.
     pub(crate) fn set_custom_commands(&mut self, found: CustomCommands) {
         (self.custom, self.problems) = (found.commands, found.problems);
     }
 
-    /// What is wrong with files of the user's and was not told before.
+    /// Returns the problems with command files that the user was not shown before.
     pub(crate) fn take_new_problems(&mut self) -> Vec<String> {
         let Self {
             problems: wrong,
             reported_problems: told,
             ..
         } = self;
-        // There are no more of them than files are looked at.
+        // This also bounds the set by the number of files read.
         told.retain(|told| wrong.contains(told));
         let new = wrong.iter().filter(|&wrong| told.insert(wrong.clone()));
         new.cloned().collect()
@@ -153,7 +153,7 @@ impl SlashCommands {
         own.chain(custom).collect()
     }
 
-    /// The commands, as Markdown.
+    /// Formats the commands as Markdown.
     pub(crate) fn help(&self) -> String {
         let mut text = String::from("Type what you want done, or one of these commands:\n\n");
         for command in self.announced.clone().unwrap_or_else(|| self.available()) {
@@ -171,10 +171,10 @@ impl SlashCommands {
         text
     }
 
-    /// Takes apart what a person typed.
+    /// Parses the text of a prompt.
     ///
     /// # Errors
-    /// It would become too long a prompt. The text is for the person.
+    /// The expanded prompt would be too long. The message is for the user.
     pub(crate) fn read(&self, typed: &str) -> Result<PromptInput, String> {
         let Some((name, arguments)) = split_command(typed) else {
             return Ok(PromptInput::Text);
@@ -197,13 +197,13 @@ impl SlashCommands {
         let own = BUILT_IN.iter().find(|own| own.name == name);
         match own.and_then(|own| own.prompt) {
             Some(template) => prompt(template),
-            // It may well be a path, or a command of somebody else's.
+            // It may be a path, or a command of another program.
             None => Ok(PromptInput::Text),
         }
     }
 }
 
-/// The name of a command and what follows it.
+/// Splits a text into the name of a command and its arguments.
 fn split_command(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());

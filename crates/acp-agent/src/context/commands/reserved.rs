@@ -1,4 +1,4 @@
-//! The commands that the agent carries out itself. No file takes their place.
+//! The commands that the agent handles itself. No file can replace them.
 
 pub(super) const HELP: &str = "help";
 pub(super) const COMPACT: &str = "compact";

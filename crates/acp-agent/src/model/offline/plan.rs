@@ -1,4 +1,4 @@
-//! The commands that take several steps, and keep a plan of them: `/test` and `/plan`.
+//! `/test` and `/plan`: the commands that take several steps and report a plan of them.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::text::{fenced, one_line};
 use crate::tools::list::names;
 
 impl TurnProgress<'_> {
-    /// `/test`.
+    /// Returns the next steps of `/test`.
     pub(super) fn test(&self) -> Vec<Step> {
         let ran = self.calls_of_tool("run").next();
         let allowed = ran.is_none_or(|(_, result)| result.status != ToolStatus::Rejected);
@@ -24,7 +24,7 @@ impl TurnProgress<'_> {
         let nothing = matches!(finding, Some(ProjectHint::Nothing));
         let steps = |find, run, report| {
             let mut plan = vec![("Find the project's test command", "medium", find)];
-            // Where there are no tests there is nothing more to be done.
+            // Without tests, the plan has no further entries.
             if !nothing {
                 plan.push(("Run the tests", "high", run));
                 plan.push(("Report the result", "medium", report));
@@ -69,7 +69,7 @@ impl TurnProgress<'_> {
         self.end_with(&steps("completed", "completed", "completed"), &said)
     }
 
-    /// `/plan GOAL`.
+    /// Returns the next steps of `/plan GOAL`.
     pub(super) fn plan(&self, goal: &str) -> Vec<Step> {
         let short = one_line(goal);
         let words = words(goal);
@@ -142,10 +142,10 @@ impl TurnProgress<'_> {
         self.end_with(&plan, said.trim_end())
     }
 
-    /// How the project is tested, or the calls that find out more. `ahead` calls are made before
-    /// them.
+    /// Returns how to test the project, or the next calls that find out more. `ahead` is the number of calls that the
+    /// same round makes before them.
     fn find_test_command(&self, ahead: usize) -> Result<ProjectHint, Vec<Step>> {
-        // The plan comes first.
+        // The call of the plan comes first in the round.
         let call = |tool, arguments| vec![self.nth_call_step(ahead + 1, tool, arguments)];
         let of = |call: &ToolRequest| -> Option<String> {
             Some(call.arguments.get("path")?.as_str()?.to_owned())
@@ -189,7 +189,7 @@ impl TurnProgress<'_> {
         }
     }
 
-    /// These steps, and before them the plan if it has changed.
+    /// Returns `steps`, preceded by a call for the plan if it has changed.
     fn with_plan(&self, plan: &[(&str, &str, &str)], steps: Vec<Step>) -> Vec<Step> {
         let mut all = Vec::new();
         if !self.plan_is(plan) {
@@ -199,7 +199,7 @@ impl TurnProgress<'_> {
         all
     }
 
-    /// The last words, and the plan if it has changed.
+    /// Returns the final text, followed by a call for the plan if it has changed.
     fn end_with(&self, plan: &[(&str, &str, &str)], said: &str) -> Vec<Step> {
         let mut steps = Vec::new();
         if !self.has_answered {
@@ -217,7 +217,7 @@ impl TurnProgress<'_> {
     }
 }
 
-/// Entries of content, priority and status, as the tool `plan` takes them.
+/// Returns the arguments of the tool `plan`. Each entry has content, priority and status.
 fn plan_arguments(plan: &[(&str, &str, &str)]) -> Value {
     let entries: Vec<Value> = plan
         .iter()

@@ -1,14 +1,14 @@
-//! What can be said of a workspace without understanding it.
+//! A survey of a workspace that needs no language model.
 
 use serde_json::Value;
 
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::one_line;
 
-/// How many of a goal's words are searched for.
+/// How many words of a goal are searched for.
 const WORDS: usize = 4;
 
-/// The words of a goal that are worth searching for: long ones, and names.
+/// Returns the words of a goal that are worth searching for: long ones and identifiers.
 pub(super) fn words(goal: &str) -> Vec<String> {
     const COMMON: [&str; 16] = [
         "about", "after", "before", "change", "create", "delete", "every", "should", "their",
@@ -49,7 +49,7 @@ pub(super) fn manifest(names: &[String]) -> Option<&str> {
     .find(|manifest| names.iter().any(|name| name == manifest))
 }
 
-/// What listing and reading brought to light.
+/// Returns a Markdown list of what listing and reading have found.
 pub(super) fn survey(
     listing: &ToolResult,
     names: &[String],
@@ -83,7 +83,7 @@ pub(super) fn survey(
             text.push_str(&format!("- Cannot read `{name}`: {}\n", result.text));
             continue;
         }
-        // Of prose the first line that says something, of a manifest what it is for.
+        // Take the first line with letters from prose, and the name from a manifest.
         let line = result.text.lines().map(str::trim).find(|line| {
             if manifest(&[name.to_owned()]).is_some() {
                 line.contains("name") || line.starts_with("module")

@@ -1,4 +1,4 @@
-//! Anthropic's Messages: `POST /v1/messages`.
+//! Anthropic's Messages API: `POST /v1/messages`.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -16,14 +16,15 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// How many tokens a model may answer with, which must be said, if nothing else is set. Their own most counts as used
-/// before it is: near the end of the window, a request would be refused that has room enough.
+/// The default limit on the tokens of a response, which this API requires. It is not the model's own maximum, because
+/// the provider counts the limit as used in advance: near the end of the context window, it would reject requests
+/// that fit.
 const MOST_OUTPUT: u32 = 32_000;
 
-/// The fewest tokens that a model can be given to think.
+/// The smallest thinking budget that the API accepts, in tokens.
 const LEAST_THOUGHT: u32 = 1024;
 
-/// What a model is asked.
+/// Returns the body of a request.
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let most = asked.max_output.unwrap_or(MOST_OUTPUT);
     let mut messages: Vec<Value> = asked.turns.iter().map(to_message).collect();
@@ -52,7 +53,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         tool["cache_control"] = cache_control();
         body["tools"] = Value::Array(tools);
     }
-    // Calls are not taken back, while thinking, without the thoughts that led to them.
+    // With thinking on, the API rejects calls without the thoughts that led to them.
     if let Some(level) = asked.thought.filter(|_| !asked.lacks_thoughts) {
         set_thinking(
             &mut body,
@@ -64,12 +65,12 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// What stands before this mark is kept, and costs a tenth the next time.
+/// Returns the mark that has everything before it cached. Reading the cache costs a tenth of the usual price.
 fn cache_control() -> Value {
     json!({"type": "ephemeral"})
 }
 
-/// Has all up to this message kept.
+/// Marks the conversation up to this message for the cache.
 fn add_cache_control(message: Option<&mut Value>) {
     let Some(content) = message.and_then(|message| message.get_mut("content")) else {
         return;
@@ -114,7 +115,7 @@ fn to_result(result: &CallResult<'_>) -> Value {
     json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text})
 }
 
-/// What the model said, its blocks of thoughts first, as they came.
+/// Returns the content of one round of the model. Its thinking blocks come first, unchanged.
 fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
     let text = said.text.map(|text| json!({"type": "text", "text": text}));
     let calls = said.calls.iter().map(|call| {
@@ -128,22 +129,22 @@ fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
         .collect()
 }
 
-/// Which generation of Claude a model is of, as its name says it: `claude-FAMILY-MAJOR-MINOR`, and perhaps a date.
+/// The generation of a Claude model, read from its name: `claude-FAMILY-MAJOR-MINOR`, perhaps with a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ClaudeGeneration(u32, u32);
 
 impl ClaudeGeneration {
-    /// From here on a model decides itself how much to think, and is told how hard to try.
+    /// The first generation that decides itself how much to think and is given an effort.
     const ADAPTIVE: Self = Self(4, 6);
 
-    /// From here on a model thinks unless it is told not to.
+    /// The first generation that thinks unless thinking is disabled.
     const THINKS: Self = Self(5, 0);
 
-    /// None for a name that says nothing of it: older models, and those of other makers.
+    /// Returns `None` for a name without a generation: older models, and those of other makers.
     fn from_model_name(name: &str) -> Option<Self> {
         let (_, rest) = name.split_once("claude-")?;
         let mut words = rest.split('-');
-        // Before the fourth, the numbers came first.
+        // Before generation 4, the numbers came before the family.
         words
             .next()
             .filter(|family| !family.starts_with(|c: char| c.is_ascii_digit()))?;
@@ -154,7 +155,7 @@ impl ClaudeGeneration {
     }
 }
 
-/// Says how much to think.
+/// Sets how much to think.
 fn set_thinking(
     body: &mut Value,
     generation: Option<ClaudeGeneration>,
@@ -168,7 +169,7 @@ fn set_thinking(
         return;
     }
     if generation >= Some(ClaudeGeneration::ADAPTIVE) {
-        // Without `display` the newest say nothing of what they think.
+        // Without `display`, the newest models do not send their thoughts.
         body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
         let effort = match level {
             ThoughtLevel::Off | ThoughtLevel::Low => "low",
@@ -184,17 +185,17 @@ fn set_thinking(
         ThoughtLevel::Medium => 8000,
         ThoughtLevel::High | ThoughtLevel::Max => 24_000,
     };
-    // Thoughts are a part of the answer, and something must be left of it.
+    // Thoughts count toward the limit, so leave at least one token for the response.
     let budget = budget.min(most.saturating_sub(1)).max(LEAST_THOUGHT);
     body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
 }
 
-/// Reads an answer.
+/// Decodes a response.
 pub(super) struct AnthropicDecoder {
     calls: CallAssembler,
-    /// The block that is being written. One is ended before the next begins.
+    /// The current block. Blocks do not overlap.
     block: AnthropicBlock,
-    /// Blocks of thoughts, as they are to be given back.
+    /// The thinking blocks, in the form in which they are sent back.
     sealed: Vec<Value>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -208,7 +209,7 @@ enum AnthropicBlock {
         signature: String,
     },
     Call(usize),
-    /// What is not understood.
+    /// A block of an unknown type.
     Other,
 }
 
@@ -314,7 +315,7 @@ impl AnthropicDecoder {
         })
     }
 
-    /// Ends a block. Thoughts without a signature are not taken back.
+    /// Ends a block. Thoughts without a signature are not stored, because the API would reject them.
     fn stop_block(&mut self) {
         if let AnthropicBlock::Thinking { thought, signature } =
             std::mem::replace(&mut self.block, AnthropicBlock::Other)
@@ -328,7 +329,7 @@ impl AnthropicDecoder {
         }
     }
 
-    /// Takes what was used. It comes in two parts, of which the second has not always all.
+    /// Adds token usage. It comes in two parts, and the second is not always complete.
     fn add_usage(&mut self, usage: Option<Value>) {
         let Some(usage) = usage.filter(Value::is_object) else {
             return;
@@ -338,7 +339,7 @@ impl AnthropicDecoder {
         let read = count("/cache_read_input_tokens");
         let write = count("/cache_creation_input_tokens");
         if let Some(fresh) = count("/input_tokens") {
-            // What comes from the cache, and goes there, is in no sum.
+            // `input_tokens` does not include cache reads and writes.
             used.input = fresh
                 .saturating_add(read.unwrap_or(0))
                 .saturating_add(write.unwrap_or(0));
@@ -354,7 +355,7 @@ impl AnthropicDecoder {
         let stop = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
             Some("refusal") => StopReason::Refusal,
-            // There are more of them than anybody knows, and something was said.
+            // New stop reasons may be added, and the model has responded.
             _ => StopReason::EndTurn,
         };
         finish(StreamEnd {
@@ -395,12 +396,12 @@ impl EventDecoder for AnthropicDecoder {
             }
             "content_block_stop" => self.stop_block(),
             "message_stop" => return Ok(self.finish()),
-            // Those that name no event have it here.
+            // Some servers leave out the event's name, and have the type only here.
             "error" => {
                 let reported: Map<String, Value> = parse(event)?;
                 return Err(DecodeError::Reported(Value::Object(reported)));
             }
-            // `ping`, and what is still to be thought of.
+            // `ping`, and events that are not known yet.
             _ => {}
         }
         Ok(Vec::new())

@@ -1,21 +1,22 @@
-//! How long is waited before a model is asked again.
+//! How long to wait before a failed request to a model is retried.
 
 use std::time::Duration;
 
-/// How often a busy model is asked again, and how long is waited before that.
+/// How often to retry when a model is busy, and how long to wait before each retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often it is asked in all; at least once.
+    /// How many attempts to make in all; at least one is made.
     pub tries: u32,
-    /// How long is waited at most before the second time, twice as long before the third, and so on: half of it
-    /// at least, and of the rest as much as chance has it. What the provider asks for goes before it.
+    /// The longest wait before the second attempt. It doubles with each further attempt. At least half of the time is
+    /// waited, and a random part of the other half. A time that the provider asks for takes precedence.
     pub first: Duration,
-    /// How long is waited at most. Where a provider asks for more, it is not asked again.
+    /// The limit on a single wait. If the provider asks for more, there is no retry.
     pub longest: Duration,
 }
 
 impl Default for RetryPolicy {
-    /// Four times; after 1, 2 and 4 seconds, or up to half of that less; a minute at most.
+    /// Four attempts, with waits of at most 1, 2 and 4 seconds and at least half of that. A wait takes at most a
+    /// minute.
     fn default() -> Self {
         Self {
             tries: 4,
@@ -25,23 +26,23 @@ impl Default for RetryPolicy {
     }
 }
 
-/// How often a model was asked in a round, and how long to wait before it is asked again.
+/// The attempts of one round, and the wait before the next one.
 pub(super) struct Backoff {
     retries: RetryPolicy,
-    /// How often it was asked.
+    /// How many attempts were made.
     tries: u32,
-    /// A number from 0 up to 1, another each time.
+    /// Returns a random number from 0 to below 1.
     chance: fn() -> f64,
 }
 
-/// What to do about a failure that may pass.
+/// What to do after a failure that may be temporary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
-    /// Ask again after this time.
+    /// Retry after this time.
     After(Duration),
-    /// The provider wants to be left alone for this time, which is too long.
+    /// The provider asks to wait for this time, which is too long.
     TooLong(Duration),
-    /// It was asked often enough.
+    /// All attempts were made.
     GiveUp,
 }
 
@@ -54,17 +55,17 @@ impl Backoff {
         }
     }
 
-    /// It is asked now.
+    /// Counts an attempt.
     pub(super) fn begin_attempt(&mut self) {
         self.tries = self.tries.saturating_add(1);
     }
 
-    /// Which try the next one is, and how many there are.
+    /// Returns the number of the next attempt, and how many there are in all.
     pub(super) fn next(&self) -> (u32, u32) {
         (self.tries.saturating_add(1), self.retries.tries)
     }
 
-    /// What to do now that it has failed; it may have said how long to wait.
+    /// Decides what to do after a failure. `asked_for` is the time that the provider asks to wait, if any.
     pub(super) fn wait(&self, asked_for: Option<Duration>) -> RetryDecision {
         if self.tries >= self.retries.tries {
             return RetryDecision::GiveUp;
@@ -76,8 +77,8 @@ impl Backoff {
         }
     }
 
-    /// Half of it for certain, and of the other half as much as chance has it: sessions that failed at the same
-    /// moment must not come back at the same moment.
+    /// Returns half of the current limit plus a random part of the other half, so that sessions that failed together
+    /// do not retry together.
     fn default_delay(&self) -> Duration {
         let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
         let longest = self.retries.first.saturating_mul(doubled);

@@ -1,4 +1,4 @@
-//! Tool calls, out of the pieces in which they come.
+//! Tool calls, assembled from the pieces of a stream.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::model::step::Step;
 
 /// The calls of a round so far.
 pub(super) struct CallAssembler {
-    /// How many calls there were before, in all rounds.
+    /// How many calls there were in earlier rounds.
     finished_count: usize,
     partial_calls: Vec<PartialCall>,
 }
@@ -16,9 +16,9 @@ pub(super) struct CallAssembler {
 struct PartialCall {
     id: String,
     tool: String,
-    /// Its arguments, as far as they have come.
+    /// The text of the arguments so far.
     arguments_text: String,
-    /// Its arguments, if they came as a value.
+    /// The arguments, if they arrived as one JSON value.
     complete_arguments: Option<Value>,
 }
 
@@ -30,12 +30,12 @@ impl CallAssembler {
         }
     }
 
-    /// How many there are.
+    /// Returns how many calls there are in this round.
     pub(super) fn len(&self) -> usize {
         self.partial_calls.len()
     }
 
-    /// A name for the next one, where a format gives calls none.
+    /// Returns an id for the next call, for formats that have none.
     pub(super) fn unnamed(&self, tool: &str) -> String {
         format!(
             "call#{tool}#{}",
@@ -43,7 +43,7 @@ impl CallAssembler {
         )
     }
 
-    /// Begins a call.
+    /// Starts a call.
     pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
         let names = DecodedPart::BufferedBytes(id.len());
@@ -56,12 +56,12 @@ impl CallAssembler {
         vec![Step::CallStarted { call, tool }.into(), names]
     }
 
-    /// Begins a call that has come as a whole.
+    /// Adds a call that arrived in one piece.
     pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
         let mut heard = self.begin(id, tool);
         match arguments {
-            // It is none, but what was written.
+            // The text of the arguments, not yet parsed.
             Value::String(written) => heard.extend(self.write(call, &written)),
             whole => {
                 if !whole.is_null() {
@@ -69,7 +69,7 @@ impl CallAssembler {
                     heard.push(Step::CallDelta { call, arguments }.into());
                 }
                 if let Some(open) = self.partial_calls.last_mut() {
-                    // A value is not kept twice.
+                    // The value is stored here, so do not store its text as well.
                     open.complete_arguments = Some(whole);
                 }
             }
@@ -77,7 +77,7 @@ impl CallAssembler {
         heard
     }
 
-    /// Writes on at a call, counted from 0.
+    /// Appends to the arguments of a call, counted from 0.
     pub(super) fn write(&mut self, call: usize, more: &str) -> Option<DecodedPart> {
         let open = self
             .partial_calls
@@ -88,19 +88,19 @@ impl CallAssembler {
         Some(Step::CallDelta { call, arguments }.into())
     }
 
-    /// Whether nothing of a call's arguments has come.
+    /// Returns `true` if no part of a call's arguments has arrived.
     pub(super) fn is_blank(&self, call: usize) -> bool {
         let open = self.partial_calls.get(call);
         open.is_some_and(|open| open.arguments_text.is_empty() && open.complete_arguments.is_none())
     }
 
-    /// The call that a piece with this name is a further piece of. OpenAI names a call and its tool only in its first
-    /// piece; `call_`, and the number that all of them have, stands for the name then. Some who imitate it name all
-    /// pieces, and some number all calls alike.
+    /// Returns the call that a piece with this id continues. OpenAI gives a call's id and tool only in its first
+    /// piece; for later pieces, `id` is `call_` and the call's number. Some compatible servers repeat the id in every
+    /// piece, and some give all calls the same number.
     pub(super) fn continued_call(&self, id: &str, tool: &str) -> Option<usize> {
         let named = self.partial_calls.iter().position(|call| call.id == id);
         match named {
-            // A second call that nobody has told apart from the first.
+            // A second call to which the server gave the id of the first.
             Some(at)
                 if !tool.is_empty()
                     && self
@@ -120,7 +120,7 @@ impl CallAssembler {
         }
     }
 
-    /// The calls, all of them come. The names that the model gave them are kept where they tell them apart.
+    /// Returns the calls after all of them have arrived. The model's ids are used where they are unique.
     pub(super) fn finish(&mut self) -> Vec<ToolRequest> {
         let open = std::mem::take(&mut self.partial_calls);
         let mut calls: Vec<ToolRequest> = Vec::with_capacity(open.len());
@@ -142,7 +142,7 @@ impl PartialCall {
         serde_json::from_str::<Value>(&self.arguments_text).is_ok_and(|written| written.is_object())
     }
 
-    /// An object, or what was written that is none.
+    /// Returns the arguments as an object, or as a string with what the model wrote if that is not an object.
     fn arguments(&self) -> Value {
         match &self.complete_arguments {
             Some(Value::Null) => return json!({}),
@@ -171,7 +171,7 @@ mod tests {
             .collect()
     }
 
-    /// The calls that these pieces make, as OpenAI writes them.
+    /// Returns the calls assembled from these pieces, as OpenAI sends them.
     fn gathered(pieces: &[(&str, &str, &str)]) -> Vec<(String, String, Value)> {
         let mut calls = CallAssembler::new(7);
         for (id, tool, arguments) in pieces {

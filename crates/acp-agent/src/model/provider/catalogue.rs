@@ -1,8 +1,8 @@
-//! What is known of well-known models. All others work as well; less can be said of them.
+//! A catalogue of well-known models. Other models work too, with less known about them.
 //!
-//! Prices and windows are what price lists said in 2026, the providers' own for the newest of Anthropic's and quotations
-//! of them for the others, for requests at the usual speed. They are for people to see roughly what a session costs,
-//! and no bill.
+//! Prices and context windows are from price lists of 2026: the providers' own for Anthropic's newest models, and
+//! quotations of them for the others, for requests at the usual speed. They give users an estimate of what a session
+//! costs; they are not a bill.
 
 use super::name::Provider;
 use crate::model::step::TokenUsage;
@@ -11,28 +11,28 @@ use crate::model::thought::ThoughtLevel;
 /// What is known of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CatalogueEntry {
-    /// Its name, as the provider has it, without a date.
+    /// The model's name as the provider has it, without a date.
     name: &'static str,
-    /// How many tokens a conversation and the answer may have together.
+    /// How many tokens a conversation and the response may have together.
     pub(super) window: u64,
     pub(super) takes_images: bool,
     pub(super) price: Option<Price>,
 }
 
-/// What a provider takes for tokens.
+/// The price of a model's tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Price {
-    /// For a million tokens that the model is given, in US dollars.
+    /// US dollars for a million input tokens.
     pub input: f64,
-    /// The same, of those that come from the provider's cache.
+    /// US dollars for a million tokens that are read from the provider's cache.
     pub cache_read: f64,
-    /// The same, of those that are put there.
+    /// US dollars for a million tokens that are written to the provider's cache.
     pub cache_write: f64,
-    /// For a million tokens that it answers with, in US dollars.
+    /// US dollars for a million output tokens.
     pub output: f64,
-    /// Where long conversations cost more: from how many tokens on, how many times as much what goes in costs
-    /// then, and how many times as much what comes out.
+    /// The surcharge for long conversations: the number of input tokens above which it applies, the factor for input,
+    /// and the factor for output.
     pub long: Option<(u64, f64, f64)>,
 }
 
@@ -47,7 +47,8 @@ impl Price {
         }
     }
 
-    /// Anthropic's: what is put into the cache for five minutes costs a quarter more, what is taken from it a tenth.
+    /// A price of Anthropic's: a cache write (for five minutes) costs a quarter more than other input, and a cache
+    /// read costs a tenth.
     const fn anthropic(input: f64, output: f64) -> Self {
         let mut price = Self::new(input, input / 10.0, output);
         price.cache_write = input * 1.25;
@@ -59,7 +60,7 @@ impl Price {
         self
     }
 
-    /// What that much costs, in billionths of a US dollar: whole numbers, so that a sum of many is exact.
+    /// Returns the cost of `usage` in billionths of a US dollar: whole numbers, so that large sums are exact.
     #[must_use]
     pub fn of(&self, usage: &TokenUsage) -> u64 {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
@@ -68,7 +69,7 @@ impl Price {
             Some((from, input, output)) if usage.input > from => (input, output),
             _ => (1.0, 1.0),
         };
-        // A dollar for a million tokens is a thousand billionths for one.
+        // One dollar for a million tokens is a thousand billionths for one token.
         let part = |tokens: u64, price: f64| tokens as f64 * price * 1000.0;
         let input = input
             * (part(fresh, self.input)
@@ -78,7 +79,7 @@ impl Price {
     }
 }
 
-/// A million tokens, as Google and OpenAI count it.
+/// A million tokens as Google and OpenAI count them: 2^20.
 const MEGA: u64 = 1_048_576;
 
 const fn entry(name: &'static str, window: u64, price: Option<Price>) -> CatalogueEntry {
@@ -191,8 +192,8 @@ const GEMINI: &[CatalogueEntry] = &[
     ),
 ];
 
-/// Those of a provider that are offered to whoever has a key for it, by the names that it takes. The first is taken
-/// where nobody chooses: a good one that is not the dearest.
+/// Returns the names of the provider's models that are offered to anyone with a key for it. The first is the default:
+/// a good one that is not the most expensive.
 pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &[
@@ -219,7 +220,7 @@ pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
     }
 }
 
-/// What most models that think can be told.
+/// The thought levels of most models that can think.
 pub(super) const USUAL: [ThoughtLevel; 4] = [
     ThoughtLevel::Off,
     ThoughtLevel::Low,
@@ -227,8 +228,8 @@ pub(super) const USUAL: [ThoughtLevel; 4] = [
     ThoughtLevel::High,
 ];
 
-/// How much a model of that name can be told to think. Nothing for one that is not known: many servers refuse to be
-/// told.
+/// Returns the thought levels of the model with this name. An unknown model has none, because many servers reject
+/// requests with a level.
 pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [ThoughtLevel] {
     let Some(known) = find(provider, name) else {
         return &[];
@@ -251,7 +252,7 @@ pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [Though
     }
 }
 
-/// What is known of a model of that name.
+/// Finds the entry of the model with this name.
 pub(super) fn find(provider: Provider, name: &str) -> Option<CatalogueEntry> {
     let models = match provider {
         Provider::Anthropic => ANTHROPIC,
@@ -262,8 +263,8 @@ pub(super) fn find(provider: Provider, name: &str) -> Option<CatalogueEntry> {
     models.iter().find(same).copied()
 }
 
-/// Whether this stands behind the name of a model for one of its releases: nothing, a date, `-latest`, `-preview`.
-/// A further number or word makes another model of it.
+/// Returns `true` if `rest`, which follows a model's name, marks a release of that model: nothing, a date, `-latest`
+/// or `-preview`. A further number or word makes it another model.
 fn is_release(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix('-') else {
         return rest.is_empty();
@@ -321,7 +322,7 @@ mod tests {
             cache_write: 100_000,
             ..TokenUsage::default()
         };
-        // 1.2 for what is fresh, 0.15 for what was read, 0.375 for what was written, 1.5 for the answer.
+        // Uncached input 1.2, cache read 0.15, cache write 0.375, output 1.5.
         assert_eq!(price.of(&usage), 3_225_000_000);
         let long = Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5);
         let usage = TokenUsage {

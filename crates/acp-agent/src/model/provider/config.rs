@@ -1,4 +1,4 @@
-//! Which model is meant, where it is, and how long it may take.
+//! The settings of a model: which one it is, where it is served, and its limits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,15 +15,15 @@ use crate::keys::Account;
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::thought::ThoughtLevel;
 
-/// The most that one answer may have, in bytes of text, thoughts and arguments, if nothing else is set. No
-/// model's longest answer comes near it.
+/// The default limit on one response, in bytes of text, thoughts and arguments. No model's longest response comes
+/// near it.
 const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 
-/// How long a model may say nothing, if nothing else is set. A large one at home may read a long prompt for
-/// minutes before its first word, and some providers are silent while theirs think.
+/// How long a model may send nothing, by default. A large local model may read a long prompt for minutes before its
+/// first word, and some providers send nothing while a model thinks.
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// A language model: whose, which, where, and what is known of it.
+/// A language model: its provider, its name, its URL and its settings.
 ///
 /// ```
 /// use acp_agent::{Provider, ProviderModel};
@@ -36,40 +36,40 @@ const SILENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderModel {
-    /// In whose way it is talked to.
+    /// The provider, or the one whose wire format the server at `base_url` uses.
     pub provider: Provider,
-    /// The wire format, if it is not the usual one of the provider, or of servers that speak as it does.
+    /// The wire format, if it is not the default for the provider or for compatible servers.
     pub(crate) format: Option<WireFormat>,
-    /// Its name, as the provider has it.
+    /// The model's name as the provider has it.
     pub name: String,
-    /// Where it is; the provider's own address if that is not said. It ends with the version, as `/v1`; where
-    /// nothing stands behind the host, the provider's usual one is meant.
+    /// The URL of the API, if it is not the provider's own. It ends with the API's version, such as `/v1`; a URL
+    /// without a path gets the provider's usual one.
     pub base_url: Option<String>,
-    /// The key. The providers want one, most models at home do not.
+    /// The API key. Providers require one; most local models do not.
     pub key: Option<Secret>,
-    /// The environment variable in which the user looks for its key, where that is not its provider's. Nothing is
-    /// read here; it is what a person is told. A model that has one needs a key.
+    /// The environment variable for the model's key, if it is not the provider's. It is not read here, only named to
+    /// the user. A model with such a variable requires a key.
     pub key_variable: Option<String>,
-    /// Why the file with the keys was not read, if it was not: its key may be in it.
+    /// Why the key file could not be read, if it could not: the model's key may be in it.
     pub(crate) keys_unread: Option<String>,
-    /// How much it is to think, where a session does not say it.
+    /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
-    /// How many tokens a conversation and the answer may have together, if it is not what is known of the model.
+    /// How many tokens a conversation and the response may have together, if the catalogue's number does not apply.
     pub context_window: Option<u64>,
-    /// How many tokens an answer may have.
+    /// The limit on a response, in tokens.
     pub max_output: Option<u32>,
-    /// Whether it takes pictures, if it is not what is known of the model.
+    /// Whether the model accepts images, if the catalogue's value does not apply.
     pub images: Option<bool>,
-    /// How long it may say nothing: until it begins to answer, and in the middle of an answer.
+    /// How long the model may send nothing, before a response and in the middle of one.
     pub idle_timeout: Duration,
-    /// How many bytes an answer may have.
+    /// The limit on a response, in bytes.
     pub max_response_bytes: usize,
-    /// How often it is asked again.
+    /// When to retry a failed request.
     pub retries: RetryPolicy,
 }
 
 impl ProviderModel {
-    /// A model of a provider.
+    /// Creates a model of a provider, with default settings.
     pub fn new(provider: Provider, name: impl Into<String>) -> Self {
         Self {
             provider,
@@ -89,8 +89,8 @@ impl ProviderModel {
         }
     }
 
-    /// A model of a provider that is named as users name it: `anthropic`, `openai`, `gemini`, or with one of OpenAI's
-    /// two wire formats, `openai-chat` and `openai-responses`.
+    /// Creates a model of the provider with the name that users enter: `anthropic`, `openai`, `gemini`, or, for one
+    /// of OpenAI's two wire formats, `openai-chat` or `openai-responses`.
     ///
     /// # Errors
     /// There is no such provider.
@@ -103,7 +103,7 @@ impl ProviderModel {
         }
     }
 
-    /// Sets in which wire format it is asked.
+    /// Sets the wire format, and with it the provider.
     #[must_use]
     pub fn with_wire_format(mut self, format: WireFormat) -> Self {
         self.provider = format.provider();
@@ -111,8 +111,8 @@ impl ProviderModel {
         self
     }
 
-    /// In which wire format it is asked. If that was not said: OpenAI itself in that of its Responses, and a server
-    /// that speaks as OpenAI does in that of Chat Completions, which all of them have.
+    /// Returns the wire format. The default for OpenAI itself is Responses. For servers compatible with OpenAI it is
+    /// Chat Completions, which all of them support.
     #[must_use]
     pub fn wire_format(&self) -> WireFormat {
         match (self.format, self.provider, &self.base_url) {
@@ -122,40 +122,40 @@ impl ProviderModel {
         }
     }
 
-    /// Sets where it is.
+    /// Sets the URL of the API.
     #[must_use]
     pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
         self.base_url = Some(base_url.into());
         self
     }
 
-    /// Sets the key.
+    /// Sets the API key.
     #[must_use]
     pub fn key(mut self, key: Secret) -> Self {
         self.key = Some(key);
         self
     }
 
-    /// Sets how often it is asked again.
+    /// Sets when to retry a failed request.
     #[must_use]
     pub fn retries(mut self, retries: RetryPolicy) -> Self {
         self.retries = retries;
         self
     }
 
-    /// The environment variable in which its key is looked for.
+    /// Returns the environment variable for the model's key.
     #[must_use]
     pub fn key_variable(&self) -> &str {
         let variable = self.key_variable.as_deref();
         variable.unwrap_or(self.provider.key_variable())
     }
 
-    /// Whether it needs a key and has none.
+    /// Returns `true` if the model requires a key and has none.
     pub(crate) fn lacks_key(&self) -> bool {
         self.key.is_none() && (self.base_url.is_none() || self.key_variable.is_some())
     }
 
-    /// Whom its key is for.
+    /// Returns the account that the model's key is for.
     #[must_use]
     pub fn account(&self) -> Account {
         match (&self.base_url, self.address()) {
@@ -165,21 +165,21 @@ impl ProviderModel {
         }
     }
 
-    /// That it can be asked, as far as that is known without asking.
+    /// Checks the settings, without a request to the model.
     ///
     /// # Errors
-    /// Its name, its address or its key is none.
+    /// The name, the URL or the key is not valid.
     pub fn check(&self) -> Result<(), ModelError> {
         self.address().map(drop)
     }
 
-    /// Its address, with a `/` at the end.
+    /// Returns the URL of the API, with a `/` at the end.
     ///
     /// # Errors
-    /// The address, the name or the key is none that can be used.
+    /// The URL, the name or the key is not valid.
     pub(super) fn address(&self) -> Result<Url, ModelError> {
         let unusable = |why: String| ModelError::new(format!("the model {self}: {why}"));
-        // It becomes a part of an address.
+        // The name becomes part of the URL.
         let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
         if self.name.is_empty() || self.name.contains(strange) {
             return Err(unusable("invalid model name".to_owned()));
@@ -233,7 +233,7 @@ impl fmt::Display for ProviderModel {
 impl FromStr for ProviderModel {
     type Err = ModelError;
 
-    /// Reads `PROVIDER/NAME`, the provider as in [`from_name`](Self::from_name). There may be a `/` in the name.
+    /// Parses `PROVIDER/NAME`, with the provider as in [`from_name`](Self::from_name). The name may contain a `/`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
         else {
@@ -321,7 +321,7 @@ mod tests {
             assert_eq!(elsewhere(name), others, "{name}");
         }
         assert!(format("anthropic-messages/m").is_err());
-        // Whose key it takes does not depend on it.
+        // The account does not depend on the wire format.
         let chat: ProviderModel = "openai-chat/m".parse().unwrap();
         assert_eq!(chat.account(), Provider::OpenAi.into());
     }

@@ -1,8 +1,9 @@
-//! A conversation as all providers take it, before it is written in a format of one of them.
+//! Converts a conversation into turns that all providers accept, before they are written in one provider's wire
+//! format.
 //!
-//! A session may have gone on with several models, been cut off by a kill, or made shorter. What providers refuse
-//! is mended here: a call without a result, a result without a call, a message without content, two calls of one
-//! name, two messages of the person's with nothing between them.
+//! A session may have used several models, been interrupted by a kill, or been compacted. This module repairs what
+//! providers reject: a call without a result, a result without a call, a message without content, two calls with the
+//! same id, two messages of the user in a row.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,58 +15,58 @@ use super::prompt::{PromptPart, TargetModel, picture, prompt};
 use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
-/// What a call is answered with that has no result.
+/// The result for a call that has none.
 const NO_RESULT: &str = "No result.";
 
-/// The longest name of a call that all take.
+/// The length limit on the id of a call that all providers accept, in bytes.
 const LONGEST_ID: usize = 40;
 
-/// What is said in one go.
+/// One turn of the conversation in a provider's request.
 #[derive(Debug)]
 pub(super) enum ProviderTurn<'a> {
-    /// By the person.
+    /// The user's message.
     User(Vec<PromptPart<'a>>),
-    /// By the model.
+    /// The model's message.
     Assistant(AssistantTurn<'a>),
-    /// What came of the calls right before it, each of them in their order.
+    /// The results of the calls right before it, in the same order.
     Results(Vec<CallResult<'a>>),
 }
 
-/// What the model said in a round.
+/// The model's text, thoughts and calls in one round.
 #[derive(Debug)]
 pub(super) struct AssistantTurn<'a> {
-    /// Not blank, if there is any.
+    /// The text, if it is not blank.
     pub(super) text: Option<&'a str>,
-    /// What it thought aloud, if that was in the turn that goes on, and thought by itself.
+    /// The thoughts, if this round is of the current turn and of the same model.
     pub(super) thought: Option<&'a str>,
     pub(super) calls: Vec<PriorCall<'a>>,
-    /// What it sealed itself.
+    /// The opaque parts, if they are from the same model.
     pub(super) sealed: &'a [Value],
-    /// Whether it is part of the turn that goes on.
+    /// Whether the round belongs to the current turn.
     pub(super) is_current_turn: bool,
 }
 
-/// A call, as its model is told of it.
+/// An earlier call, as its model is sent it.
 #[derive(Debug)]
 pub(super) struct PriorCall<'a> {
-    /// No other call of the conversation has it.
+    /// An id that is unique in the conversation.
     pub(super) id: String,
     pub(super) tool: &'a str,
-    /// An object.
+    /// Always an object.
     pub(super) arguments: Cow<'a, Value>,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) struct CallResult<'a> {
-    /// [`PriorCall::id`].
+    /// The [`PriorCall::id`] of the call.
     pub(super) id: String,
     pub(super) tool: &'a str,
     pub(super) text: &'a str,
 }
 
-/// Whether the model that reads this was in the middle of calling tools, and what it thought before is lost: it
-/// was thought by another.
+/// Returns `true` if the current turn has tool calls whose thoughts are not available to `target`, because another
+/// model made them.
 pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessage]) -> bool {
     current_turn(conversation)
         .iter()
@@ -77,7 +78,7 @@ pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[ModelMessa
         })
 }
 
-/// What came since the person's last prompt.
+/// Returns the messages since the user's last prompt, including it.
 fn current_turn(conversation: &[ModelMessage]) -> &[ModelMessage] {
     let start = conversation
         .iter()
@@ -94,18 +95,18 @@ fn own_opaque_parts<'a>(
     sealed.filter(|sealed| sealed.by == target.by)
 }
 
-/// A call whose result is still to come.
+/// A call whose result has not been found yet.
 struct UnansweredCall<'a> {
-    /// [`ToolRequest::id`].
+    /// The [`ToolRequest::id`] of the call.
     id: &'a str,
-    /// What the provider is told instead.
+    /// The id that the provider is sent instead.
     provider_id: String,
     tool: &'a str,
     result: Option<&'a str>,
     images: &'a [ImageContent],
 }
 
-/// The conversation, turn by turn.
+/// Returns the turns of a conversation.
 pub(super) fn turns<'a>(
     target: TargetModel<'_>,
     conversation: &'a [ModelMessage],
@@ -119,7 +120,7 @@ pub(super) fn turns<'a>(
             ModelMessage::ToolResult(result) => {
                 let mut waiting = open.iter_mut();
                 let call = waiting.find(|call| call.result.is_none() && call.id == result.id);
-                // One that nobody asked for would be refused.
+                // Providers would reject a result without a call.
                 if let Some(call) = call {
                     let blank = result.text.trim().is_empty();
                     call.result = Some(if blank { "(nothing)" } else { &result.text });
@@ -138,7 +139,7 @@ pub(super) fn turns<'a>(
                 sealed,
             } => {
                 turns.extend(take_results(target, &mut open));
-                // A message of thoughts alone is none.
+                // Skip a message that has only thoughts.
                 if text.trim().is_empty() && calls.is_empty() {
                     continue;
                 }
@@ -158,7 +159,7 @@ pub(super) fn turns<'a>(
                     images: &[],
                 }));
                 let sealed = own_opaque_parts(target, sealed.as_ref());
-                // Those who want to see its thoughts again want those of this turn.
+                // Providers that want a model's thoughts back want those of the current turn.
                 let own_thought = n >= old && sealed.is_some() && !thought.is_empty();
                 turns.push(ProviderTurn::Assistant(AssistantTurn {
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
@@ -174,9 +175,9 @@ pub(super) fn turns<'a>(
     turns
 }
 
-/// Adds what the person said. Behind a turn that ended before anything was answered, and behind pictures, that is
-/// more of the message before: many models at home are told a conversation by a template that refuses two of them, and
-/// the others do not mind.
+/// Adds the user's message. After a turn that ended without a response, and after a tool's images, it is appended to
+/// the message before it: the chat templates of many local models reject two messages of the user in a row, and other
+/// models do not mind.
 fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'a>>) {
     match turns.last_mut() {
         Some(ProviderTurn::User(parts)) => parts.extend(said),
@@ -184,8 +185,8 @@ fn push_user_parts<'a>(turns: &mut Vec<ProviderTurn<'a>>, said: Vec<PromptPart<'
     }
 }
 
-/// The results of a round, all in one turn, as Anthropic wants it. Not every format has a place in them for pictures,
-/// so these follow as if the person had given them.
+/// Returns the results of a round, all in one turn, as Anthropic requires. Not every format allows images in results,
+/// so the images follow as a message of the user.
 fn take_results<'a>(
     target: TargetModel<'_>,
     open: &mut Vec<UnansweredCall<'a>>,
@@ -218,10 +219,10 @@ fn take_results<'a>(
     turns
 }
 
-/// A name for a call that this format takes, and that no other call of the conversation has.
+/// Returns an id for a call that the format accepts and that is unique in the conversation.
 fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    // Gemini gives calls no names; those made up for them (`call#read#0`) it is not told.
+    // Gemini's calls have no ids. The ones made up for them (`call#read#0`) are not sent to it.
     let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= LONGEST_ID;
     if fits && !id.is_empty() && taken.insert(id.to_owned()) {
         return id.to_owned();
@@ -236,7 +237,7 @@ fn provider_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> Str
     }
 }
 
-/// The arguments of a call: an object, whatever the model wrote.
+/// Returns the arguments of a call as an object, whatever the model wrote.
 fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
     match &call.arguments {
         object @ Value::Object(_) => Cow::Borrowed(object),
@@ -245,7 +246,7 @@ fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
     }
 }
 
-/// The texts of what the person said, as one, if it is nothing but texts.
+/// Joins the user's texts. Returns `None` if there is anything but text.
 pub(super) fn texts<'a>(parts: &'a [PromptPart<'a>]) -> Option<Cow<'a, str>> {
     let texts: Option<Vec<&str>> = parts
         .iter()
@@ -301,7 +302,7 @@ mod tests {
         ModelMessage::User(vec![ContentBlock::text(text)])
     }
 
-    /// The names of the calls and those that are answered, and what they are answered with.
+    /// Lists the turns: the ids of the calls, and the results with their ids.
     fn outline(turns: &[ProviderTurn<'_>]) -> Vec<String> {
         let line = |turn: &ProviderTurn<'_>| {
             let parts: Vec<String> = match turn {

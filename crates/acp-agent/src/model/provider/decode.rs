@@ -1,4 +1,4 @@
-//! How the answers in all wire formats are read. There is no I/O in it.
+//! Decodes responses in all wire formats. Does no I/O.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,34 +12,34 @@ use crate::model::message::{OpaqueParts, ToolRequest};
 use crate::model::step::{Step, TokenUsage};
 use crate::sse::SseEvent;
 
-/// How much of an event is repeated in an error, in characters.
+/// How much of an event an error repeats, in characters.
 const GLIMPSE: usize = 120;
 
-/// How many parts an event may have. Read, an empty one takes many times the bytes that it has as JSON.
+/// The limit on the parts of an event. In memory, an empty part takes many times its size in JSON.
 const PARTS: usize = 10_000;
 
-/// Reads an answer, event by event.
+/// Decodes a response, event by event.
 pub(super) trait EventDecoder: Send {
-    /// Takes an event. The answer is over with the steps that [`finish`] makes.
+    /// Decodes an event. The response is complete when it returns the steps that [`finish`] makes.
     ///
     /// # Errors
-    /// It is an error, or no event of the format.
+    /// The event reports an error, or is not valid in the format.
     fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError>;
 
-    /// Takes that no more events come, though none has said that the answer is over. Gives the end of it if all of it
-    /// has come even so.
+    /// Handles a stream that ended without marking the end of the response. Returns the final steps if the response
+    /// is complete nevertheless.
     fn cut(&mut self) -> Option<Vec<DecodedPart>> {
         None
     }
 }
 
-/// What an event says.
+/// What an event contains.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodedPart {
     Step(Step),
-    /// So many bytes that are kept until the answer is over.
+    /// The number of bytes that are buffered until the response ends.
     BufferedBytes(usize),
-    /// What the model wants to see again of this answer.
+    /// What the model requires back of this response.
     OpaquePart(Value),
 }
 
@@ -49,28 +49,28 @@ impl From<Step> for DecodedPart {
     }
 }
 
-/// Why an answer cannot be read on.
+/// Why a response cannot be decoded.
 #[derive(Debug, PartialEq)]
 pub(super) enum DecodeError {
-    /// The provider reports an error in the place of an event.
+    /// The provider reported an error in place of an event.
     Reported(Value),
-    /// The event is not one of the format. Why, and its beginning.
+    /// The event is not valid in the format: the reason, and the event's start.
     Malformed(String, String),
-    /// The answer ended with this reason, which is a failure.
+    /// The response ended with this reason, which is a failure.
     UnexpectedEnd(String),
 }
 
-/// Reads the JSON of an event.
+/// Parses the JSON of an event.
 pub(super) fn parse<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, DecodeError> {
     serde_json::from_str(&event.data).map_err(|e| malformed(event, &e.to_string()))
 }
 
-/// An event that is none of its format.
+/// Creates the error for an event that is not valid in its format.
 pub(super) fn malformed(event: &SseEvent, why: &str) -> DecodeError {
     DecodeError::Malformed(why.to_owned(), event.data.chars().take(GLIMPSE).collect())
 }
 
-/// Reads a list of no more than [`PARTS`]; `null` is one of none.
+/// Deserializes a list of at most [`PARTS`] parts; `null` is an empty list.
 pub(super) fn parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -108,21 +108,21 @@ where
     deserializer.deserialize_option(LenientParts(PhantomData))
 }
 
-/// What comes at the end of an answer.
+/// What is known at the end of a response.
 pub(super) struct StreamEnd {
-    /// Whether it has thought aloud.
+    /// Whether the response has thoughts.
     pub(super) has_thought: bool,
-    /// What it wants to see again.
+    /// What the model requires back.
     pub(super) sealed: Value,
     pub(super) calls: Vec<ToolRequest>,
     pub(super) usage: Option<TokenUsage>,
     pub(super) stop: StopReason,
 }
 
-/// The steps with which an answer is over.
+/// Returns the final steps of a response.
 pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
     let mut all = Vec::with_capacity(end.calls.len() + 3);
-    // Also where there is nothing in it: whether another model has thought this is to be known.
+    // Even an empty value is needed: it shows which model these thoughts and calls are from.
     if end.has_thought
         || !end.calls.is_empty()
         || end.sealed.as_array().is_some_and(|s| !s.is_empty())
@@ -135,25 +135,25 @@ pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
     all
 }
 
-/// A text, unless it is empty.
+/// Returns a step with the text, unless it is empty.
 pub(super) fn said(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Text).map(DecodedPart::Step)
 }
 
-/// A thought, unless it is empty.
+/// Returns a step with the thought, unless it is empty.
 pub(super) fn thought(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Thought).map(DecodedPart::Step)
 }
 
-/// A number of tokens somewhere in what was used.
+/// Reads a number of tokens from the usage, at a JSON pointer.
 pub(super) fn tokens(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer).and_then(Value::as_u64)
 }
 
 impl OpaqueParts {
-    /// What was sealed, part by part.
+    /// Returns the parts as a list.
     pub(super) fn list(&self) -> &[Value] {
         self.parts.as_array().map_or(&[], Vec::as_slice)
     }
@@ -163,7 +163,7 @@ impl OpaqueParts {
 pub(super) mod tests {
     use super::*;
 
-    /// What a decoder makes of these events, each with its name if it has one.
+    /// Decodes these events; each is named after its `type`, if it has one.
     pub(in super::super) fn read(
         decoder: &mut dyn EventDecoder,
         events: &[Value],

@@ -1,4 +1,4 @@
-//! What providers say about their errors.
+//! The error reports of providers.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use crate::text::head;
 
-/// How much of what a provider says about an error is repeated, in bytes.
+/// The limit on how much of a provider's error is repeated, in bytes.
 pub(super) const REPEATED: usize = 400;
 
-/// What a provider says about an error. All of them say it in JSON, each in its own.
+/// A provider's report of an error. All providers use JSON, each its own kind.
 #[derive(Debug, Default)]
 pub(super) struct ErrorReport {
     pub(super) message: Option<String>,
-    /// Its names for it, in small letters.
+    /// The provider's names for the error, in lower case.
     pub(super) names: String,
-    /// Which part of the request it is about, where that is said.
+    /// The part of the request that the error is about, if the provider names it.
     pub(super) parameter: String,
-    /// After which time one may ask again.
+    /// How long to wait before a retry.
     pub(super) retry: Option<Duration>,
 }
 
@@ -26,7 +26,7 @@ impl ErrorReport {
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(body) => Self::of(&body),
-            // A page for a browser says nothing.
+            // An HTML page has nothing useful.
             Err(_) if body.trim_start().starts_with('<') || body.trim().is_empty() => {
                 Self::default()
             }
@@ -124,7 +124,7 @@ impl ErrorReport {
     }
 }
 
-/// What a provider says, in one line and not too much of it.
+/// Returns a provider's message as one line of limited length.
 pub(super) fn quoted_message(text: &str) -> String {
     let line: Vec<&str> = text.split_whitespace().collect();
     head(&line.join(" "), REPEATED)
@@ -132,7 +132,7 @@ pub(super) fn quoted_message(text: &str) -> String {
         .to_owned()
 }
 
-/// After which time the provider wants to be asked again.
+/// Returns how long the provider asks to wait before a retry.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(milliseconds) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok())
@@ -143,7 +143,7 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = after.parse() {
         return duration_from_seconds(seconds);
     }
-    // Or a point in time.
+    // The header may also be a date.
     let then = jiff::fmt::rfc2822::parse(after).ok()?;
     let then = SystemTime::from(then.timestamp());
     Some(then.duration_since(SystemTime::now()).unwrap_or_default())

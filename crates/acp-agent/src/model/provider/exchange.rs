@@ -1,4 +1,4 @@
-//! A request to a provider, and the events of its answer, which are measured as they come.
+//! A request to a provider and the events of its response, with limits on size and time.
 
 use std::time::Duration;
 
@@ -8,50 +8,50 @@ use tokio::time::timeout;
 
 use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
-/// How much of what a provider says about a failure is read, in bytes.
+/// The limit on how much of an error response is read, in bytes.
 const OF_A_FAILURE: usize = 64 * 1024;
 
-/// How long, and for how many bytes, the end of an answer is waited for of which all is known.
+/// How long to read on after a response is complete. [`REST_BYTES`] limits the bytes.
 const REST: Duration = Duration::from_millis(100);
 const REST_BYTES: usize = 16 * 1024;
 
-/// What is asked, and what may come back.
+/// A request to a provider, and the limits on its response.
 pub(super) struct HttpRequest {
     pub(super) client: Client,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    /// JSON.
+    /// The JSON body.
     pub(super) body: Vec<u8>,
-    /// How long the provider may say nothing.
+    /// How long the provider may send nothing.
     pub(super) idle_timeout: Duration,
-    /// How many bytes one event may have.
+    /// The limit on one event, in bytes.
     pub(super) max_bytes: usize,
 }
 
-/// An answer that comes.
+/// A response that is being received.
 pub(super) struct Exchange {
     response: Response,
     reader: SseReader,
     idle_timeout: Duration,
 }
 
-/// Why an answer did not come, or not to its end.
+/// Why a response did not arrive, or not completely.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// It cannot be reached, or the connection broke.
+    /// The server cannot be reached, or the connection broke.
     Web(reqwest::Error),
-    /// Nothing came at all.
+    /// No response arrived in time.
     NoResponse,
-    /// Nothing came any more.
+    /// The response stalled.
     IdleTimeout,
-    /// It refuses, and says why. Of that, the beginning.
+    /// The server responded with an error status, headers, and a body of which this is the start.
     Status(StatusCode, HeaderMap, String),
-    /// An event has more bytes than this.
+    /// An event is larger than this many bytes.
     TooLarge(usize),
 }
 
 impl Exchange {
-    /// Asks, and waits until the answer begins.
+    /// Sends the request and waits until the response starts.
     pub(super) async fn begin(question: HttpRequest) -> Result<Self, ExchangeError> {
         let silence = question.idle_timeout;
         let json = HeaderValue::from_static("application/json");
@@ -77,7 +77,7 @@ impl Exchange {
         })
     }
 
-    /// The next event; none at the end.
+    /// Returns the next event, or `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, ExchangeError> {
         loop {
             let event = self.reader.next();
@@ -96,8 +96,8 @@ impl Exchange {
         }
     }
 
-    /// Reads what is behind the last event, which is nothing if all is well: only then can the connection be used for
-    /// the next request.
+    /// Reads whatever follows the last event, which should be nothing: the connection can only be reused for the next
+    /// request after the response is read to its end.
     pub(super) async fn end(mut self) {
         let reading = async {
             let mut left = REST_BYTES;
@@ -112,12 +112,13 @@ impl Exchange {
     }
 }
 
-/// An error without the address, of which a person sees elsewhere what may be seen: a key may be in its query.
+/// Removes the URL from an error, because its query may contain a key. What users may see of the URL is shown
+/// elsewhere.
 fn web_error(error: reqwest::Error) -> ExchangeError {
     ExchangeError::Web(error.without_url())
 }
 
-/// As much of an answer as has come in this time, and is not too much.
+/// Reads the body of a response, within limits on time and size.
 async fn read_head(mut response: Response, time: Duration) -> String {
     let mut body = Vec::new();
     let reading = async {
@@ -129,7 +130,7 @@ async fn read_head(mut response: Response, time: Duration) -> String {
             }
         }
     };
-    // What has come by then is enough.
+    // What has arrived by then is enough.
     let _ = timeout(time, reading).await;
     String::from_utf8_lossy(&body).into_owned()
 }

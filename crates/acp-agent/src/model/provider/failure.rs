@@ -1,4 +1,4 @@
-//! What went wrong, whether it is worth another try, and what a person is told about it.
+//! The failures of a model: whether to retry, and what the user is told.
 
 use std::io;
 use std::time::Duration;
@@ -15,34 +15,34 @@ use crate::causes::{causes, chain};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::text::head;
 
-/// A failure.
+/// A failed request to a model.
 #[derive(Debug)]
 pub(super) struct ModelFailure {
     pub(super) error: ModelError,
-    /// The same without what to do about it, for while something is done about it.
+    /// The message without advice, shown while a retry is underway.
     pub(super) plain: String,
     pub(super) again: RetryAdvice,
 }
 
-/// Whether it is worth another try.
+/// Whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
     Never,
-    /// After this time, if the provider named one.
+    /// Retry after this time, if the provider named one.
     After(Option<Duration>),
 }
 
-/// Which model failed, and where.
+/// The model that failed.
 pub(super) struct FailedModel<'a> {
     pub(super) model: &'a ProviderModel,
-    /// Its address.
+    /// The URL of its API.
     pub(super) address: &'a str,
-    /// Whether that is on this machine.
+    /// Whether that URL is on this machine.
     pub(super) is_local: bool,
 }
 
 impl FailedModel<'_> {
-    /// A failure, in one sentence: which model, where, what, and what to do.
+    /// Creates a failure with a message of one sentence: which model, where, what failed, and what to do.
     pub(super) fn model_failure(
         &self,
         kind: ModelErrorKind,
@@ -63,7 +63,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// The answer broke off, or is none.
+    /// Creates the failure for a response that broke off or is invalid.
     pub(super) fn broken_answer(&self, what: &str) -> ModelFailure {
         let again = RetryAdvice::After(None);
         self.model_failure(
@@ -74,7 +74,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Some repeat the key that they do not take.
+    /// Removes the key from a text: some providers repeat the key that they reject.
     fn without_key(&self, text: String) -> String {
         match self
             .model
@@ -87,7 +87,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Why an answer cannot be read on.
+    /// Converts a decoding error.
     pub(super) fn decode_failure(&self, fault: &DecodeError) -> ModelFailure {
         match fault {
             DecodeError::Reported(body) => self.event_failure(body),
@@ -109,7 +109,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Why nothing came of the provider, or not all.
+    /// Converts an error of the exchange with the provider.
     pub(super) fn connection_failure(&self, broke: &ExchangeError) -> ModelFailure {
         let seconds = self.model.idle_timeout.as_secs_f64();
         match broke {
@@ -127,7 +127,7 @@ impl FailedModel<'_> {
                 self.status_failure(*status, headers, body)
             }
             ExchangeError::TooLarge(most) => self.model_failure(
-                // It would be no shorter.
+                // A retry would return an event of the same size.
                 ModelErrorKind::Broken,
                 RetryAdvice::Never,
                 &format!("an event in the response is larger than {most} bytes"),
@@ -136,7 +136,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// It cannot be reached, or the connection broke.
+    /// Converts an HTTP error: the server cannot be reached, or the connection broke.
     fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
             self.model_failure(ModelErrorKind::Unreachable, again, what, todo)
@@ -145,10 +145,10 @@ impl FailedModel<'_> {
             return self.other_failure(&chain(error));
         }
         if !error.is_connect() {
-            // In the middle of an answer, or before it.
+            // The connection was made, so it broke before or during the response.
             return self.broken_answer(&format!("connection lost: {}", chain(error)));
         }
-        // Who is not running here is not running a second later either.
+        // A local server that is not running will not run a second later.
         let later = if self.is_local {
             RetryAdvice::Never
         } else {
@@ -193,7 +193,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// An answer with an HTTP status that is none of success.
+    /// Converts a response with an error status.
     fn status_failure(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> ModelFailure {
         let said = ErrorReport::read(body);
         let code = status.as_u16();
@@ -279,7 +279,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// An error that came in the place of an event.
+    /// Converts an error that was sent in place of an event.
     fn event_failure(&self, body: &Value) -> ModelFailure {
         let said = ErrorReport::of(body);
         let message = said.message.as_deref().map(quoted_message);

@@ -1,4 +1,4 @@
-//! Each wire format by its name: what a request is written by, and what reads the answer.
+//! The request writer and the decoder of each wire format.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::wire_format::WireFormat;
 use super::{anthropic_messages, gemini, openai_chat, openai_responses};
 
 impl WireFormat {
-    /// What is asked.
+    /// Returns the body of a request.
     pub(super) fn body(self, asked: &ModelRequest<'_>) -> Value {
         match self {
             Self::AnthropicMessages => anthropic_messages::body(asked),
@@ -18,7 +18,7 @@ impl WireFormat {
         }
     }
 
-    /// What reads the answer. There were so many calls in the conversation before.
+    /// Creates a decoder for the response. `before` is the number of calls in the conversation so far.
     pub(super) fn decoder(self, before: usize) -> Box<dyn EventDecoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),

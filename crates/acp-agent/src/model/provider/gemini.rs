@@ -1,4 +1,4 @@
-//! Gemini's `generateContent`: `POST /v1beta/models/NAME:streamGenerateContent`.
+//! Gemini's `generateContent` API: `POST /v1beta/models/NAME:streamGenerateContent`.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -15,10 +15,10 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// What stands in the place of the signature of a call that another model has made.
+/// A value that takes the place of a signature for calls that another model made.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// What a model is asked.
+/// Returns the body of a request.
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let third = asked.model.contains("gemini-3");
     let contents: Vec<Value> = asked
@@ -51,7 +51,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// How much to think, and that thoughts are wanted, for a model that has any.
+/// Returns the thinking config for a model that can think: its level or budget, and that thoughts are to be sent.
 fn thinking_config(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
     let without = ["gemini-1", "gemini-2.0", "gemma"];
     let thinks = !without.iter().any(|old| model.starts_with(old));
@@ -66,7 +66,7 @@ fn thinking_config(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
         None => {}
         Some(level) if by_level => {
             let level = match level {
-                // They cannot do without.
+                // These models cannot turn thinking off.
                 ThoughtLevel::Off => None,
                 ThoughtLevel::Low => Some("LOW"),
                 ThoughtLevel::Medium => Some("MEDIUM"),
@@ -116,7 +116,7 @@ fn prompt_content(parts: &[PromptPart<'_>]) -> Value {
     parts.collect()
 }
 
-/// What the model said, each part with its signature.
+/// Returns the content of one round of the model, each part with its signature.
 fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
     let signature = |call: Option<usize>| {
         let mut sealed = said.sealed.iter();
@@ -140,7 +140,7 @@ fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
         if let Some(signature) = signature(Some(n)) {
             part["thoughtSignature"] = signature.clone();
         } else if third && n == 0 {
-            // The third generation refuses a first call that has none.
+            // Gemini 3 rejects a first call without a signature.
             part["thoughtSignature"] = json!(UNSIGNED);
         }
         part
@@ -157,17 +157,17 @@ fn to_result(result: &CallResult<'_>) -> Value {
     part
 }
 
-/// The name of a call, unless it is one that was made up here: those go by their order.
+/// Returns the id of a call, unless it was made up here: such calls are matched by their order.
 fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
 
-/// Reads an answer.
+/// Decodes a response.
 pub(super) struct GeminiDecoder {
     calls: CallAssembler,
-    /// Signatures of calls.
+    /// The signatures of calls.
     signed_parts: Vec<Value>,
-    /// The last signature of what is no call.
+    /// The last signature of a part that is not a call.
     signature: Option<String>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -271,7 +271,7 @@ impl GeminiDecoder {
     }
 }
 
-/// What was used. Thoughts are in no sum.
+/// Reads the token usage. Gemini does not count thoughts as output, so they are added.
 fn token_usage(usage: &Value) -> TokenUsage {
     let count = |name: &str| tokens(usage, name).unwrap_or(0);
     let thought = count("/thoughtsTokenCount");
@@ -294,7 +294,7 @@ impl EventDecoder for GeminiDecoder {
         if let Some(usage) = read.usage {
             self.usage = Some(token_usage(&usage));
         }
-        // It was blocked before it began.
+        // The prompt was blocked, so there is no response.
         if read
             .feedback
             .is_some_and(|feedback| feedback.block.is_some())
@@ -329,7 +329,7 @@ impl EventDecoder for GeminiDecoder {
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
                 return Err(DecodeError::UnexpectedEnd(reason));
             }
-            // There are more of them than anybody knows, and something was said.
+            // New finish reasons may be added, and the model has responded.
             _ => StopReason::EndTurn,
         };
         heard.extend(self.finish(stop));
@@ -416,7 +416,7 @@ mod tests {
             ends(json!({ "error": error })),
             Err(DecodeError::Reported(error))
         );
-        // What counts tokens before anything is said.
+        // The event that counts tokens before the model has responded.
         assert_eq!(ends(json!({"usageMetadata": {}})), Ok(vec![]));
     }
 

@@ -1,5 +1,5 @@
-//! The HTTP clients. None is made before a model is asked: reading the system's certificates takes longer than all
-//! else that starting an agent does.
+//! The HTTP clients. They are created on the first request to a model, because reading the system's certificates
+//! takes longer than the rest of the agent's start.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,20 +12,21 @@ use tokio::sync::OnceCell;
 
 use super::request::UnsupportedParameters;
 
-/// How long connecting may take, TLS included.
+/// The limit on the time to connect, including TLS.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// The clients, which all models of an agent share, and with them their connections.
+/// The HTTP clients. All models of an agent share them and their connections.
 #[derive(Default)]
 pub(super) struct HttpClients {
-    /// By whether the address is on this machine, and whether TLS is spoken there.
+    /// One client for each combination of two properties: whether the URL is on this machine, and whether it uses
+    /// TLS.
     clients: [OnceCell<Client>; 4],
-    /// What models have refused, by what they call themselves.
+    /// The parameters that models have rejected, by the model and its URL.
     unsupported: Mutex<HashMap<String, UnsupportedParameters>>,
 }
 
 impl HttpClients {
-    /// The client for an address. If there can be none, why.
+    /// Returns the client for a URL, or the reason why it cannot be created.
     pub(super) async fn client(&self, address: &Url) -> Result<&Client, String> {
         let (here, tls) = (is_loopback(address), address.scheme() == "https");
         let [a, b, c, d] = &self.clients;
@@ -36,21 +37,21 @@ impl HttpClients {
             (true, true) => d,
         };
         cell.get_or_try_init(|| async move {
-            // It reads files.
+            // This blocks: it reads files.
             let built = tokio::task::spawn_blocking(move || build_client(here, tls)).await;
             built.map_err(|e| e.to_string())?
         })
         .await
     }
 
-    /// What a model has refused so far.
+    /// Returns the parameters that a model has rejected so far.
     pub(super) fn unsupported_parameters(&self, model: &str) -> UnsupportedParameters {
         let refused = self.unsupported.lock();
         let refused = refused.unwrap_or_else(PoisonError::into_inner);
         refused.get(model).copied().unwrap_or_default()
     }
 
-    /// Takes up that a model refuses a parameter. Gives whether it is worth asking once more without it.
+    /// Records that a model rejects a parameter. Returns `true` if a retry without it makes sense.
     pub(super) fn learn_unsupported(&self, model: &str, parameter: &str) -> bool {
         let mut refused = self.unsupported_parameters(model);
         if !refused.learn(parameter) {
@@ -72,24 +73,24 @@ fn build_client(here: bool, tls: bool) -> Result<Client, String> {
     let mut client = Client::builder()
         .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
-        // A key in a header of its own would be sent on to wherever the answer points.
+        // reqwest would send a key in a header such as `x-api-key` on to wherever a redirect points.
         .redirect(redirect::Policy::none())
-        // What comes is measured as it comes; a small answer must not become a huge one in here.
+        // The size limits apply to bytes as received, so a small response must not be decompressed into a huge one.
         .no_gzip();
     if here {
         client = client.no_proxy();
     }
     if tls {
-        // If there is one already, it does as well.
+        // Fails if a provider is installed already, which is fine too.
         let _ = ring::default_provider().install_default();
     } else {
-        // A model at home must not need the certificates of authorities, which small containers lack.
+        // A local model must not require CA certificates, which small containers lack.
         client = without_tls(client)?;
     }
     client.build().map_err(|e| crate::causes::chain(&e))
 }
 
-/// Has it read no certificates, and trust none.
+/// Configures the client so that it reads no certificates and trusts none.
 fn without_tls(client: ClientBuilder) -> Result<ClientBuilder, String> {
     let config = rustls::ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()
@@ -99,7 +100,7 @@ fn without_tls(client: ClientBuilder) -> Result<ClientBuilder, String> {
     Ok(client.tls_backend_preconfigured(config))
 }
 
-/// Whether the address is on this machine.
+/// Returns `true` if the URL's host is this machine.
 pub(super) fn is_loopback(address: &Url) -> bool {
     let host = address.host_str().unwrap_or_default();
     let number = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,7 +1,7 @@
-//! Language models of providers, and of all who speak as one of them.
+//! The language models of providers and of compatible servers.
 //!
-//! How the providers want to be talked to is in a file for each wire format. The rest is what a person notices: what
-//! each failure means, which are worth another try, what a round cost, and that a session can go on with another model.
+//! There is one file for each wire format. The other files are about what users notice: what each failure means,
+//! which requests are retried, what a round costs, and that a session can continue with another model.
 
 mod anthropic_messages;
 pub(crate) mod backoff;

@@ -1,5 +1,5 @@
-//! Which models a server says it has: `models` at its address, where OpenAI's interface has the list, and
-//! Anthropic's and Gemini's as well.
+//! Lists the models of a server: a `GET` of `models` under its URL, which is where OpenAI's, Anthropic's and Gemini's
+//! APIs have the list.
 
 use std::time::Duration;
 
@@ -10,49 +10,49 @@ use super::config::ProviderModel;
 use super::models::ModelFactory;
 use crate::causes::chain;
 
-/// How long a server may take to say it, connecting included.
+/// The limit on the time to get the list, including connecting.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The longest answer, in bytes. OpenRouter's, the longest that is known, is near one MiB.
+/// The limit on the response, in bytes. The longest known, OpenRouter's, is near 1 MiB.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// How many models of a server are offered. Nobody finds one among more.
+/// The limit on the models of one server that are offered. In a longer list nobody finds one.
 const MOST: usize = 500;
 
-/// The longest name of a model, in bytes.
+/// The limit on the name of a model, in bytes.
 const NAME: usize = 200;
 
-/// A list, wherever it is in the answer; llama.cpp's has it twice.
+/// A list of models, in either of the two members that servers use. llama.cpp sends both.
 #[derive(Deserialize)]
 struct ModelList {
     data: Option<Vec<Value>>,
     models: Option<Vec<Value>>,
 }
 
-/// What is said of a model.
+/// A model in the list.
 #[derive(Deserialize)]
 struct ModelListEntry {
     id: Option<String>,
-    /// Gemini's has no other; elsewhere it is for people.
+    /// Gemini's only name for the model. Other servers have a display name here.
     name: Option<String>,
-    /// How many tokens it has room for, as vLLM says it.
+    /// The context window in tokens, as vLLM names it.
     max_model_len: Option<u64>,
-    /// The same, as OpenRouter.
+    /// The context window in tokens, as OpenRouter names it.
     context_length: Option<u64>,
-    /// The same, as Gemini.
+    /// The limit on input tokens, as Gemini names it.
     #[serde(rename = "inputTokenLimit")]
     input: Option<u64>,
-    /// What Gemini's can be asked for.
+    /// The methods that a model of Gemini's supports.
     #[serde(rename = "supportedGenerationMethods")]
     methods: Option<Vec<String>>,
 }
 
 impl ModelFactory {
-    /// The models that a server has, this one of them. What holds for all who are asked there is taken from it; what
-    /// is this model's own is not.
+    /// Lists the models of the server that serves `at`. They get the settings of `at` that concern the server, but
+    /// not those of the model itself.
     ///
     /// # Errors
-    /// Why that is not known.
+    /// The reason why the list is not available.
     pub(crate) async fn list_models(
         &self,
         at: &ProviderModel,

@@ -1,4 +1,4 @@
-//! Makes models of providers.
+//! Creates the models of providers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::model::interface::{Model, RoundRequest};
 use crate::model::step::Steps;
 use crate::model::thought::ThoughtLevel;
 
-/// Makes models. Those that one makes share their connections; a session can have another of them for each round.
+/// Creates models. Models of the same factory share their connections, and a session can use another of them in each
+/// round.
 #[derive(Clone, Default)]
 pub struct ModelFactory {
     pub(super) http: Arc<HttpClients>,
@@ -25,17 +26,17 @@ impl std::fmt::Debug for ModelFactory {
 }
 
 impl ModelFactory {
-    /// Makes models.
+    /// Creates a factory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A model. Nothing is asked and nothing is set up before its first round; without a key where one is wanted,
+    /// Creates a model. It sends nothing and sets nothing up before its first round. If a required key is missing,
     /// that round fails with [`Unauthorized`](crate::ModelErrorKind::Unauthorized).
     ///
     /// # Errors
-    /// Its name, its address or its key is none.
+    /// The name, the URL or the key is not valid.
     pub fn model(&self, model: ProviderModel) -> Result<Arc<dyn Model>, ModelError> {
         Ok(Arc::new(ServedModel::new(Arc::clone(&self.http), model)?))
     }
@@ -57,7 +58,7 @@ impl Model for ServedModel {
     fn thought_levels(&self) -> &[ThoughtLevel] {
         let known = catalogue::thought_levels(self.model.provider, &self.model.name);
         match self.model.thought {
-            // Whoever says how much an unknown one is to think knows that it can.
+            // A user who sets a level for an unknown model knows that it can think.
             Some(_) if known.is_empty() => &catalogue::USUAL,
             _ => known,
         }

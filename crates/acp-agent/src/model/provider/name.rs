@@ -1,30 +1,30 @@
-//! The providers, by their names.
+//! The providers and their names.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// In whose way a model is talked to.
+/// A provider of models, or of the wire formats that other servers use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {
     /// Anthropic.
     Anthropic,
-    /// OpenAI, and all who speak as it does: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
+    /// OpenAI, and compatible servers: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
     OpenAi,
     /// Google's Gemini.
     Gemini,
 }
 
-/// There is no such provider.
+/// The error for a name that no provider has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown provider {0}; expected anthropic, openai or gemini")]
 pub struct ParseProviderError(String);
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
 
-    /// Its name, as it is typed.
+    /// Returns the name as users enter it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Provider {
         }
     }
 
-    /// Its name for people.
+    /// Returns the name to show to users.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Provider {
         }
     }
 
-    /// The environment variable in which its key is looked for by everyone.
+    /// Returns the environment variable that programs commonly read the provider's key from.
     #[must_use]
     pub fn key_variable(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Provider {
         }
     }
 
-    /// Where it is, if no other address is given.
+    /// Returns the URL of the provider's own API.
     pub(super) fn base_url(self) -> &'static str {
         match self {
             Self::Anthropic => "https://api.anthropic.com/v1/",
@@ -63,7 +63,7 @@ impl Provider {
         }
     }
 
-    /// What stands behind the host in an address that has nothing there.
+    /// Returns the path for a URL that has none.
     pub(super) fn version_path(self) -> &'static str {
         match self {
             Self::Anthropic | Self::OpenAi => "/v1/",

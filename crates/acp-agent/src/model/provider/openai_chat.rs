@@ -1,5 +1,5 @@
-//! OpenAI's Chat Completions, `POST /v1/chat/completions`, and what those do differently who imitate it: Ollama, vLLM,
-//! LM Studio, llama.cpp, OpenRouter, DeepSeek, Mistral.
+//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, and the deviations of compatible servers: Ollama,
+//! vLLM, LM Studio, llama.cpp, OpenRouter, DeepSeek, Mistral.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// What a model is asked.
+/// Returns the body of a request.
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let mut messages = Vec::with_capacity(asked.turns.len() + 1);
     if !asked.instructions.trim().is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         body["reasoning_effort"] = json!(effort(level));
     }
     if let Some(most) = asked.max_output {
-        // OpenAI's models that think refuse the older name, and many imitators do not know the newer one.
+        // OpenAI's reasoning models reject the older name, and many compatible servers do not know the newer one.
         let name = match reasons(asked.model) {
             true => "max_completion_tokens",
             false => "max_tokens",
@@ -57,7 +57,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// Whether one of OpenAI's models thinks, by its name.
+/// Returns `true` if the name is that of a reasoning model of OpenAI's.
 pub(super) fn reasons(name: &str) -> bool {
     let version = |prefix: &str| {
         let rest = name.strip_prefix(prefix)?;
@@ -67,7 +67,7 @@ pub(super) fn reasons(name: &str) -> bool {
     thinks && !name.contains("-chat")
 }
 
-/// How much to think, in OpenAI's words.
+/// Returns OpenAI's name for a thought level.
 pub(super) fn effort(level: ThoughtLevel) -> &'static str {
     match level {
         ThoughtLevel::Off => "none",
@@ -81,7 +81,7 @@ pub(super) fn effort(level: ThoughtLevel) -> &'static str {
 fn add_turn(messages: &mut Vec<Value>, turn: &ProviderTurn<'_>) {
     match turn {
         ProviderTurn::User(parts) => {
-            // A text and no list of texts: not every template at home takes one.
+            // Send one string if possible: the templates of some local models do not accept a list.
             let content = match texts(parts) {
                 Some(text) => json!(text),
                 None => parts.iter().map(to_part).collect(),
@@ -114,14 +114,14 @@ fn assistant_message(said: &AssistantTurn<'_>) -> Value {
         });
         message["tool_calls"] = calls.collect();
     }
-    // Some of those whose models think want it back, as Kimi and DeepSeek.
+    // Some APIs with reasoning models want the thoughts back, such as Kimi's and DeepSeek's.
     if let Some(thought) = said.thought {
         message["reasoning_content"] = json!(thought);
     }
     message
 }
 
-/// Reads an answer.
+/// Decodes a response.
 pub(super) struct ChatDecoder {
     calls: CallAssembler,
     has_thought: bool,
@@ -147,17 +147,17 @@ struct ChatChoice {
 #[derive(Deserialize)]
 struct ChatDelta {
     content: Option<ChatContent>,
-    /// Why it refuses, which has a place of its own.
+    /// The text of a refusal, which has its own member.
     refusal: Option<String>,
-    /// What it thinks, as DeepSeek, vLLM and llama.cpp have it.
+    /// The thoughts, as DeepSeek, vLLM and llama.cpp name them.
     reasoning_content: Option<String>,
-    /// The same, as Ollama and OpenRouter.
+    /// The thoughts, as Ollama and OpenRouter name them.
     reasoning: Option<String>,
     #[serde(default, deserialize_with = "parts")]
     tool_calls: Vec<ChatToolCallDelta>,
 }
 
-/// A text; of Mistral's models that think, a list.
+/// A string, or a list for Mistral's reasoning models.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ChatContent {
@@ -178,7 +178,7 @@ enum ChatThinking {
     Parts(Vec<ChatContentPart>),
 }
 
-/// A piece of a call.
+/// A piece of a tool call.
 #[derive(Deserialize)]
 struct ChatToolCallDelta {
     #[serde(default)]
@@ -190,7 +190,7 @@ struct ChatToolCallDelta {
 #[derive(Deserialize)]
 struct ChatFunction {
     name: Option<String>,
-    /// A text; some have an object.
+    /// The arguments as a string. Some servers send an object.
     arguments: Option<Value>,
 }
 
@@ -264,7 +264,7 @@ impl ChatDecoder {
             Some("content_filter" | "refusal") => StopReason::Refusal,
             Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
             Some("error") => return Err(DecodeError::UnexpectedEnd("error".to_owned())),
-            // There are more of them than anybody knows, and something was said.
+            // New finish reasons may be added, and the model has responded.
             _ => StopReason::EndTurn,
         };
         Ok(finish(StreamEnd {
@@ -277,7 +277,7 @@ impl ChatDecoder {
     }
 }
 
-/// What was used, if anything is said of it.
+/// Reads the token usage. Returns `None` if there are no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
@@ -301,7 +301,7 @@ impl EventDecoder for ChatDecoder {
         if let Some(error) = chunk.error {
             return Err(DecodeError::Reported(error));
         }
-        // Some say it with each piece, and most behind the last.
+        // Some servers report the usage with each chunk, most of them after the last one.
         self.usage = chunk.usage.as_ref().and_then(token_usage).or(self.usage);
         let mut heard = Vec::new();
         let Some(choice) = chunk.choices.into_iter().next() else {
@@ -314,7 +314,7 @@ impl EventDecoder for ChatDecoder {
         Ok(heard)
     }
 
-    /// Not all say that they are done, but why they stop they do.
+    /// Accepts the end of the stream after a finish reason: not all servers send `[DONE]`.
     fn cut(&mut self) -> Option<Vec<DecodedPart>> {
         let whole = self.has_refusal || self.stop.as_ref().is_some_and(|stop| stop != "error");
         whole.then(|| self.finish().ok()).flatten()

@@ -1,7 +1,7 @@
-//! OpenAI's Responses: `POST /v1/responses`.
+//! OpenAI's Responses API: `POST /v1/responses`.
 //!
-//! Nothing is stored by the provider: the whole conversation is told each time, and what a model has thought, which
-//! comes encrypted, goes back with the calls that it led to.
+//! The provider stores nothing. Every request has the whole conversation, and a model's encrypted reasoning is sent
+//! back with the calls that it led to.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// What a model is asked.
+/// Returns the body of a request.
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let mut input = Vec::with_capacity(asked.turns.len());
     for turn in &asked.turns {
@@ -42,7 +42,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
                 "name": tool.name,
                 "description": tool.description,
                 "parameters": tool.parameters,
-                // Without it a tool may have no arguments that can be left out.
+                // In strict mode, a tool could not have optional arguments.
                 "strict": false,
             })
         });
@@ -55,7 +55,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     if let Some(level) = asked.thought {
         reasoning["effort"] = json!(effort(level));
     }
-    // Models that do not think refuse to be asked for thoughts.
+    // Models that cannot reason reject these parameters.
     let silent = asked.thought == Some(ThoughtLevel::Off);
     if (reasons(asked.model) || asked.thought.is_some()) && !silent {
         if !asked.unsupported.summary {
@@ -97,7 +97,8 @@ fn to_part(part: &PromptPart<'_>) -> Value {
     }
 }
 
-/// What the model said, and what it has thought before each part of it. Thoughts with nothing behind them are refused.
+/// Adds the text and calls of one round, each after the reasoning items that led to it. The API rejects reasoning
+/// items that nothing follows.
 fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
     if said.is_current_turn {
@@ -130,14 +131,14 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     }
 }
 
-/// Reads an answer.
+/// Decodes a response.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
-    /// Which of the answer's items are which calls.
+    /// Pairs of an output item's index and the index of its call.
     items: Vec<(u64, usize)>,
-    /// Its thoughts, as they are to be given back, and what came before each.
+    /// The reasoning items, in the form in which they are sent back, each with what came before it.
     sealed: Vec<Value>,
-    /// Whether anything was said.
+    /// Whether the response has text.
     has_text: bool,
     has_thought: bool,
     has_refusal: bool,
@@ -149,7 +150,7 @@ struct ResponsesEvent {
     kind: Option<String>,
     #[serde(default)]
     output_index: u64,
-    /// A further part of a summary begins another paragraph.
+    /// The index of the part of the summary. Each part is a paragraph.
     #[serde(default)]
     summary_index: u64,
     delta: Option<String>,
@@ -196,7 +197,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// The call that an item is.
+    /// Returns the index of the call for an output item.
     fn call_index(&self, item: u64) -> Option<usize> {
         let mut items = self.items.iter().rev();
         let found = items.find(|(index, _)| *index == item);
@@ -213,7 +214,7 @@ impl ResponsesDecoder {
         Some(heard)
     }
 
-    /// Takes all of a call's arguments, if they have not come in pieces.
+    /// Adds the complete arguments of a call, if they did not arrive in pieces.
     fn write_arguments(&mut self, call: usize, arguments: Option<&str>) -> Option<DecodedPart> {
         let blank = self.calls.is_blank(call);
         arguments
@@ -221,7 +222,7 @@ impl ResponsesDecoder {
             .and_then(|all| self.calls.write(call, all))
     }
 
-    /// Keeps what was thought. Without its content nobody could make anything of it.
+    /// Stores a reasoning item to be sent back. One without content is of no use.
     fn finish_item(&mut self, item: ResponsesItem) -> Option<DecodedPart> {
         let content = item
             .content
@@ -266,7 +267,7 @@ impl ResponsesDecoder {
     }
 }
 
-/// What was used, if anything is said of it.
+/// Reads the token usage. Returns `None` if there are no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));
@@ -282,7 +283,7 @@ fn token_usage(usage: &Value) -> Option<TokenUsage> {
 
 impl EventDecoder for ResponsesDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
-        // Some imitators end with it, as in their other format.
+        // Some compatible servers end the stream with it, as in Chat Completions.
         if event.data.trim() == "[DONE]" {
             return Ok(Vec::new());
         }
@@ -316,7 +317,7 @@ impl EventDecoder for ResponsesDecoder {
                 }
             }
             "response.function_call_arguments.delta" => {
-                // Of one that nobody has said begins, all comes at its end.
+                // If the start of the call was not sent, its complete arguments follow at its end.
                 let more = self.call_index(index).zip(delta);
                 let more = more.and_then(|(call, more)| self.calls.write(call, &more));
                 more.into_iter().collect()
@@ -335,7 +336,7 @@ impl EventDecoder for ResponsesDecoder {
                         let all = self.write_arguments(call, item.arguments.as_deref());
                         all.into_iter().collect()
                     }
-                    // Nobody has said that it begins.
+                    // The start of the call was not sent.
                     ("function_call", None) => self
                         .start_call(index, &item)
                         .ok_or_else(|| missing("the name of a tool"))?,
@@ -351,7 +352,7 @@ impl EventDecoder for ResponsesDecoder {
                 let reason = response.incomplete_details.and_then(|why| why.reason);
                 let stop = match reason.as_deref() {
                     Some("content_filter") => StopReason::Refusal,
-                    // Whatever else it is, not all has come.
+                    // Whatever the reason, the response is incomplete.
                     _ => StopReason::MaxTokens,
                 };
                 self.finish(response.usage, stop)
@@ -361,14 +362,14 @@ impl EventDecoder for ResponsesDecoder {
                 return Err(error.map_or_else(|| missing("`error`"), DecodeError::Reported));
             }
             "error" => {
-                // It is in a place of its own, or all of the event.
+                // The error is in a member of its own, or it is the whole event.
                 let error = match read.error {
                     Some(error) => error,
                     None => parse(event)?,
                 };
                 return Err(DecodeError::Reported(error));
             }
-            // What is begun and ended, which the pieces say as well, and what is still to be thought of.
+            // The starts and ends of parts, which the deltas imply, and events that are not known yet.
             _ => match read.error {
                 Some(error) => return Err(DecodeError::Reported(error)),
                 None => Vec::new(),
@@ -428,7 +429,7 @@ mod tests {
                     1,
                     json!({"type": "message", "content": [{"type": "output_text", "text": "Yes"}]}),
                 ),
-                // One without content is of no use.
+                // A reasoning item without content is of no use.
                 done(
                     2,
                     json!({"type": "reasoning", "id": "r1", "summary": [], "content": []}),

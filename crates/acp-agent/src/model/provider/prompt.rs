@@ -1,4 +1,4 @@
-//! What a person said, as the providers take it: text, and pictures where the model sees them.
+//! The user's prompts in the form that providers accept: text, and images if the model accepts them.
 
 use std::borrow::Cow;
 
@@ -7,27 +7,27 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use super::wire_format::WireFormat;
 use crate::text::fenced;
 
-/// For whom a conversation is put together.
+/// The model that a conversation is converted for.
 #[derive(Clone, Copy)]
 pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
-    /// What it calls itself in [`OpaqueParts::by`](crate::OpaqueParts::by).
+    /// The model's name in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: &'a str,
     pub(super) takes_images: bool,
 }
 
-/// A part of what the person says.
+/// A part of the user's message.
 #[derive(Debug)]
 pub(super) enum PromptPart<'a> {
     Text(Cow<'a, str>),
     Image {
         mime_type: &'a str,
-        /// In base64.
+        /// The image in base64.
         data: &'a str,
     },
 }
 
-/// What the person said.
+/// Converts a prompt.
 pub(super) fn prompt<'a>(
     target: TargetModel<'_>,
     content: &'a [ContentBlock],
@@ -87,7 +87,8 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
     (!text.trim().is_empty()).then_some(PromptPart::Text(text))
 }
 
-/// A picture, for a model that takes it; for any other, and for what is no picture, that there was one.
+/// Returns an image for a model that accepts images. For any other model, or a file that is not an image, it returns
+/// a note instead.
 pub(super) fn picture<'a>(
     target: TargetModel<'_>,
     mime_type: &'a str,

@@ -1,10 +1,10 @@
-//! What a model is asked, before it is written in a wire format.
+//! A request to a model, before it is written in a wire format.
 
 use super::convert::ProviderTurn;
 use crate::model::interface::ToolSpec;
 use crate::model::thought::ThoughtLevel;
 
-/// What a model is asked, before it is written in a format.
+/// A request to a model, before it is written in a wire format.
 pub(super) struct ModelRequest<'a> {
     /// The model's name.
     pub(super) model: &'a str,
@@ -13,23 +13,23 @@ pub(super) struct ModelRequest<'a> {
     pub(super) tools: &'a [ToolSpec],
     pub(super) thought: Option<ThoughtLevel>,
     pub(super) max_output: Option<u32>,
-    /// It was in the middle of calling tools, and what it thought before is lost.
+    /// Whether the current turn has tool calls whose thoughts are not available.
     pub(super) lacks_thoughts: bool,
-    /// What the server has said it does not take.
+    /// The parameters that the server has rejected.
     pub(super) unsupported: UnsupportedParameters,
 }
 
-/// What not every server and account takes of a request. It is left out once that was said.
+/// The parameters that not every server and account supports. Each is omitted once a request with it was rejected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct UnsupportedParameters {
-    /// Summaries of thoughts.
+    /// Summaries of thoughts are not supported.
     pub(super) summary: bool,
-    /// Thoughts that are encrypted.
+    /// Encrypted thoughts are not supported.
     pub(super) encrypted: bool,
 }
 
 impl UnsupportedParameters {
-    /// Takes up what the server says about a request. Gives whether there is something to leave out now.
+    /// Records a parameter that the server rejected. Returns `true` if the next request can omit it.
     pub(super) fn learn(&mut self, parameter: &str) -> bool {
         let refused = match parameter {
             "reasoning.summary" => &mut self.summary,

@@ -1,14 +1,14 @@
-//! Keys, which are never shown.
+//! Secrets such as API keys, which are never shown.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A key. It is not part of any `Debug`, and of no message.
+/// A secret such as an API key. Neither its `Debug` output nor any message contains it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// A key; white space around it is none of it.
+    /// Creates a secret from text, without the white space around it.
     pub fn new(key: impl AsRef<str>) -> Self {
         Self(key.as_ref().trim().into())
     }

@@ -1,4 +1,4 @@
-//! A model of a provider: what is known of it, and what it is asked with.
+//! A model of a provider, as the agent calls it.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub(super) struct ServedModel {
     pub(super) http: Arc<HttpClients>,
     pub(super) model: ProviderModel,
     pub(super) address: Url,
-    /// The address for people.
+    /// The URL to show to users, without its query.
     pub(super) display_url: String,
-    /// What it calls itself, where it wants to see something again.
+    /// The model's name in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: String,
-    /// What it calls itself to people.
+    /// The name to show to users.
     pub(super) name: String,
     pub(super) window: Option<u64>,
     pub(super) takes_images: bool,
@@ -38,7 +38,7 @@ impl ServedModel {
         shown.set_query(None);
         let shown = shown.as_str().trim_end_matches('/').to_owned();
         let known = catalogue::find(model.provider, &model.name);
-        // Elsewhere the same name may be another model's, and the price another.
+        // On another server, the same name may be another model with another price.
         let own = model.base_url.is_none();
         let images = known.map_or(own, |known| known.takes_images);
         Ok(Self {
@@ -56,7 +56,7 @@ impl ServedModel {
 }
 
 impl ServedModel {
-    /// What the provider is asked.
+    /// Builds the HTTP request of a round.
     pub(super) async fn http_request(
         &self,
         request: RoundRequest<'_>,

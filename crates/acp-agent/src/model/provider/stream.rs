@@ -1,4 +1,4 @@
-//! One round: the model is asked, and asked again while it is busy, and what it answers becomes steps.
+//! One round of a model: sends the request, retries it while the model is busy, and turns the response into steps.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,29 +18,29 @@ use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts};
 use crate::model::step::{Step, Steps};
 
-/// What each event counts at least, in bytes, toward what an answer may have.
+/// The fewest bytes that each event counts toward the limit on a response.
 const EVENT: usize = 32;
 
-/// A round that runs.
+/// A round in progress.
 pub(super) struct ModelRound<'a> {
     served: &'a ServedModel,
     request: RoundRequest<'a>,
     state: RoundState,
-    /// What is known and was not taken yet.
+    /// The steps that were decoded but not returned yet.
     pending_steps: VecDeque<Result<Step, ModelError>>,
     backoff: Backoff,
-    /// Whether anything of the answer was given on: it cannot be asked for once more then.
+    /// Whether text or thoughts were returned: the request cannot be retried then.
     has_output: bool,
-    /// How many bytes have come.
+    /// How many bytes have been received.
     bytes: usize,
 }
 
 enum RoundState {
     Connect,
-    /// Until the next try.
+    /// Wait this long before the next attempt.
     Wait(Duration),
     Receive(Box<ResponseStream>),
-    /// All of the answer has come, and it is not known yet that nothing follows.
+    /// The response is complete. Read on to the end of the stream.
     End(Box<ResponseStream>),
     Done,
 }
@@ -48,7 +48,7 @@ enum RoundState {
 struct ResponseStream {
     exchange: Exchange,
     decoder: Box<dyn EventDecoder>,
-    /// Whether anything has come that is an event.
+    /// Whether any event has been received.
     has_received: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'a> ModelRound<'a> {
         }
     }
 
-    /// Waits for another try, or gives up.
+    /// Starts the wait for a retry, or gives up.
     fn handle_failure(&mut self, failure: ModelFailure) {
         let ModelFailure {
             mut error,
@@ -122,7 +122,8 @@ impl<'a> ModelRound<'a> {
         self.state = RoundState::Wait(wait);
     }
 
-    /// Asks. Gives nothing where that is to be done once more at once, without what the server has refused.
+    /// Sends the request. Returns `None` if it must be sent again at once, without a parameter that the server has
+    /// just rejected.
     async fn send_request(&mut self) -> Result<Option<ResponseStream>, ModelFailure> {
         let served = self.served;
         let model = &served.model;
@@ -160,7 +161,7 @@ impl<'a> ModelRound<'a> {
         }))
     }
 
-    /// Takes an event. Gives whether there are more to come.
+    /// Handles the next event. Returns `true` if more events follow.
     async fn receive(&mut self, listening: &mut ResponseStream) -> Result<bool, ModelFailure> {
         let about = self.served.failed_model();
         let heard = match listening.exchange.next().await {
@@ -198,8 +199,8 @@ impl<'a> ModelRound<'a> {
         Ok(more)
     }
 
-    /// Gives a step on. A call is no part of an answer before it is whole: another try begins it anew, and what was
-    /// shown of it has failed then. So the round can be asked for once more.
+    /// Queues a step. Only text and thoughts rule out a retry. An unfinished call does not: a new attempt starts it
+    /// again, and what was shown of it is reported as failed.
     fn push_step(&mut self, step: Step) -> Result<(), ModelFailure> {
         match &step {
             Step::Text(text) | Step::Thought(text) => {
@@ -224,7 +225,7 @@ impl<'a> ModelRound<'a> {
             .served
             .failed_model()
             .broken_answer(&format!("response larger than {most} bytes"));
-        // It would be no shorter.
+        // A retry would be no shorter.
         failure.again = RetryAdvice::Never;
         Err(failure)
     }

@@ -1,4 +1,4 @@
-//! The wire formats of the providers: their names, where they are asked, and with which headers.
+//! The wire formats of the providers: their names, URLs and headers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,25 +9,25 @@ use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, Invalid
 use super::name::Provider;
 use super::secret::Secret;
 
-/// The version of the format, which servers want named.
+/// The version of the API, which servers require in a header.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
 
-/// A wire format: what a request for an answer, and the answer, look like.
+/// A wire format: how requests to a model and its responses are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WireFormat {
-    /// Anthropic's Messages.
+    /// Anthropic's Messages API.
     AnthropicMessages,
-    /// OpenAI's Chat Completions, which many other servers speak.
+    /// OpenAI's Chat Completions API, which many other servers support.
     OpenAiChat,
-    /// OpenAI's Responses.
+    /// OpenAI's Responses API.
     OpenAiResponses,
-    /// Gemini's `generateContent`.
+    /// Gemini's `generateContent` API.
     Gemini,
 }
 
 impl WireFormat {
-    /// All of them.
+    /// All wire formats.
     pub const ALL: [Self; 4] = [
         Self::AnthropicMessages,
         Self::OpenAiChat,
@@ -35,7 +35,7 @@ impl WireFormat {
         Self::Gemini,
     ];
 
-    /// Its name.
+    /// Returns the name of the format.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl WireFormat {
         }
     }
 
-    /// Whose it is.
+    /// Returns the provider that defines the format.
     #[must_use]
     pub fn provider(self) -> Provider {
         match self {
@@ -56,7 +56,7 @@ impl WireFormat {
         }
     }
 
-    /// Where a model is asked.
+    /// Returns the URL for a request to a model.
     pub(super) fn url(self, base: &Url, model: &str) -> Url {
         let path = match self {
             Self::AnthropicMessages => "messages".into(),
@@ -72,7 +72,7 @@ impl WireFormat {
         url
     }
 
-    /// The headers that it has, the key among them if there is one.
+    /// Returns the headers of a request, including one for the key if there is one.
     pub(super) fn headers(self, key: Option<&Secret>) -> Result<HeaderMap, InvalidHeaderValue> {
         let mut headers = HeaderMap::new();
         if self == Self::AnthropicMessages {
@@ -80,7 +80,7 @@ impl WireFormat {
             headers.insert("anthropic-version", version);
         }
         let key = key.map_or("", Secret::reveal);
-        // Some do not take a header for a key that has none.
+        // Some servers reject an empty key.
         if key.is_empty() {
             return Ok(headers);
         }
@@ -95,14 +95,14 @@ impl WireFormat {
             ),
         };
         let mut value = HeaderValue::from_str(&value)?;
-        // It is not part of any `Debug` then.
+        // Keeps the key out of `Debug` output.
         value.set_sensitive(true);
         headers.insert(name, value);
         Ok(headers)
     }
 }
 
-/// The one that servers at other addresses speak, if nothing else is said of them.
+/// Chooses the format that compatible servers use by default.
 impl From<Provider> for WireFormat {
     fn from(provider: Provider) -> Self {
         match provider {

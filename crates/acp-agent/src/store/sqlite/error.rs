@@ -1,10 +1,10 @@
-//! What an error of SQLite's means.
+//! The conversion of SQLite errors.
 
 use rusqlite::ErrorCode;
 
 use crate::store::error::StoreError;
 
-/// An error of SQLite's.
+/// Converts an SQLite error.
 pub(super) fn store_error(error: rusqlite::Error) -> StoreError {
     let text = format!("session database: {error}");
     match error.sqlite_error_code() {

@@ -1,4 +1,4 @@
-//! A session that begins as a copy of another.
+//! Forking a stored session.
 
 use acp::v1::SessionId;
 use rusqlite::{Connection, params};
@@ -8,7 +8,7 @@ use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 use crate::store::stored_session::{SessionProperties, StoredSession};
 
-/// Copies a session. The database does it: nothing of the log comes to this process.
+/// Copies a session inside the database, so no entry passes through this process.
 pub(super) fn fork(
     db: &Connection,
     from: &SessionId,

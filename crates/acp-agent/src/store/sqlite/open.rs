@@ -1,4 +1,4 @@
-//! Opening the database, and what is in it.
+//! Opening the database, and its schema.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::private_file;
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 
-/// How long another process may have the database for itself.
+/// How long to wait for another process's lock on the database.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What makes each format of the one before. Never changed once it was released: a new one is added.
+/// The statements that turn each format into the next. A released one never changes; a new one is appended.
 const FORMATS: &[&str] = &[
     "
 CREATE TABLE session (
@@ -51,13 +51,12 @@ const LATEST: i64 = FORMATS.len() as i64;
 pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
     let directory = private_file::make_private_dir(directory)?;
     let path = directory.join("sessions.db");
-    // One process after the other: what is made below is made once. The system takes the lock from whoever
-    // dies.
+    // One process at a time sets up the database. The system releases the lock if the process dies.
     let lock = directory.join("sessions.lock");
     private_file::make_private_file(&lock)?;
     let locked = File::open(&lock).and_then(|lock| lock.lock().map(|()| lock));
     let locked = locked.map_err(|e| StoreError::Failed(format!("{}: {e}", lock.display())))?;
-    // SQLite gives the files that it makes beside this one the same rights.
+    // SQLite gives the files that it creates beside this one the same permissions.
     private_file::make_private_file(&path)?;
     for beside in ["sessions.db-wal", "sessions.db-shm", "sessions.db-journal"] {
         private_file::restrict_existing_file(&directory.join(beside))?;
@@ -66,13 +65,13 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(&path, flags).map_err(store_error)?;
-    // SQLite takes what cannot be written for what is only to be read, and the first session would fail.
+    // SQLite opens a file that it cannot write as read-only, and the first session would fail.
     if connection.is_readonly("main").map_err(store_error)? {
         let path = path.display();
         return Err(StoreError::Failed(format!("{path}: not writable")));
     }
     connection.busy_timeout(PATIENCE).map_err(store_error)?;
-    // Where it cannot be had, on some network's disks, it is as it was: slower.
+    // Some network drives do not support WAL. There the journal mode stays as it was, which is slower.
     connection
         .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
         .map_err(store_error)?;
@@ -89,14 +88,14 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
 }
 
 fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    // Most often nothing is missing; then whoever is writing is not waited for.
+    // Usually no migration is missing. Then this does not wait for another process that writes.
     if missing_migrations(connection, path)?.is_empty() {
         return Ok(());
     }
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(store_error)?;
-    // Once more: another process may have been here before.
+    // Check again: another process may have migrated the database meanwhile.
     let missing = missing_migrations(&transaction, path)?;
     for format in missing {
         transaction.execute_batch(format).map_err(store_error)?;
@@ -109,7 +108,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     transaction.commit().map_err(store_error)
 }
 
-/// What is to be done to bring the database up to date.
+/// Returns the migrations that the database still needs.
 fn missing_migrations(
     connection: &Connection,
     path: &Path,
@@ -176,7 +175,7 @@ mod tests {
         let transaction = writing
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .unwrap();
-        // It would be `Busy` once patience is at its end.
+        // This would fail with `Busy` if it waited for the transaction.
         drop(open(dir.path()).unwrap());
         transaction.commit().unwrap();
     }

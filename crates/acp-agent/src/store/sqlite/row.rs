@@ -1,4 +1,4 @@
-//! How a session is a row of the database, there and back.
+//! The conversion between a session and its row in the database.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,7 @@ use crate::store::stored_session::{
     ClientPrompt, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// Milliseconds since 1970.
+/// Returns a time as milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
@@ -55,7 +55,8 @@ pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError>
     })
 }
 
-/// Properties that nobody looks for: each by its name in one column, so that a further one is no new format.
+/// Properties that no query needs. They are stored by name in one JSON column, so that adding one does not change the
+/// format.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct ExtraProperties {
@@ -70,7 +71,7 @@ struct ExtraProperties {
     client_prompt: Option<ClientPrompt>,
 }
 
-/// What of the properties is kept as JSON: the directories, the answers, and the rest.
+/// Returns the properties that are stored as JSON: the directories, the answers and the rest.
 pub(super) fn lists(
     properties: &SessionProperties,
 ) -> Result<(String, String, String), StoreError> {

@@ -1,4 +1,4 @@
-//! What is done with the database: a function for each thing that a store can do.
+//! The database statements, a function for each operation of the store.
 
 use std::time::SystemTime;
 
@@ -14,7 +14,7 @@ use crate::store::stored_session::{
     StoredSession,
 };
 
-/// A session of the version that is expected.
+/// A session that has the expected revision.
 struct ExpectedSession {
     key: i64,
     next: u64,
@@ -144,9 +144,9 @@ pub(super) fn append(
     Ok(version)
 }
 
-/// What finds these entries of a session, from a number on. The database leaves out the others before it has
-/// their bodies in its hands. Whatever is of a kind that is not known is found by each: it is not to be passed
-/// over.
+/// Returns the statement that selects such entries of a session, starting at a number. The filter is in the statement,
+/// so that the bodies of other entries are not read. Each statement selects entries of unknown kinds too, because those
+/// must be reported, not skipped.
 fn select_statement(which: EntryFilter) -> &'static str {
     match which {
         EntryFilter::All => {

@@ -1,7 +1,7 @@
-//! The thread that has the database.
+//! The thread that owns the database connection.
 //!
-//! SQLite blocks, so it has a thread of its own. What is asked for while the thread works is done in one
-//! transaction afterwards: many sessions that stream at once do not pay for a transaction a token each.
+//! SQLite blocks, so it gets its own thread. Jobs that arrive while the thread works are then run in one transaction,
+//! so many sessions that stream at once do not pay for one transaction per token.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
@@ -9,24 +9,24 @@ use tokio::sync::{mpsc, oneshot};
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
 
-/// How many jobs wait at most; whoever has another one waits.
+/// The capacity of the job queue. A sender waits while it is full.
 const QUEUE: usize = 64;
 
-/// How many jobs are done in one transaction at most.
+/// The maximum number of jobs in one transaction.
 const BATCH: usize = 64;
 
-/// Has the database. When it is dropped, the thread does what it was asked for and ends.
+/// A handle to the database thread. When it is dropped, the thread runs the queued jobs and exits.
 #[derive(Debug)]
 pub(super) struct SqliteWorker {
     jobs: mpsc::Sender<Box<dyn SqliteJob>>,
 }
 
-/// Something to be done with the database.
+/// A job for the database.
 trait SqliteJob: Send {
     fn writes(&self) -> bool;
-    /// Does it. If it could not be done, nothing of it stays.
+    /// Runs the job. Returns `false` if it failed and its changes must be undone.
     fn work(&mut self, connection: &Connection) -> bool;
-    /// Tells whoever waits for it, once the transaction has ended.
+    /// Sends the result to the caller, once the transaction has ended.
     fn end(self: Box<Self>, transaction: &Result<(), StoreError>);
 }
 
@@ -60,7 +60,7 @@ where
             (Some(done), Ok(())) => done,
             (None, Ok(())) => Err(worker_ended_error()),
         };
-        // Whoever asked may have been dropped meanwhile.
+        // The caller may have been dropped meanwhile.
         let _ = self.reply.send(result);
     }
 }
@@ -69,7 +69,7 @@ fn worker_ended_error() -> StoreError {
     StoreError::Failed("the session store thread has exited".to_owned())
 }
 
-/// The thread, while it opens the database.
+/// The database thread, while it opens the database.
 #[derive(Debug)]
 pub(super) struct SqliteWorkerStart {
     worker: SqliteWorker,
@@ -99,7 +99,7 @@ impl SqliteWorker {
                 Ok(connection) => (Some(connection), Ok(())),
                 Err(error) => (None, Err(error)),
             };
-            // Whoever asked for it may not have waited.
+            // The caller may not wait for it.
             let _ = done.send(opened);
             if let Some(connection) = connection {
                 run_jobs(connection, queue);
@@ -116,7 +116,7 @@ impl SqliteWorker {
         }
     }
 
-    /// Has something done that changes nothing.
+    /// Runs a job that changes nothing.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -124,7 +124,7 @@ impl SqliteWorker {
         self.submit(false, work).await
     }
 
-    /// Has something done. When this returns, it is kept.
+    /// Runs a job that changes the database. When this returns, the change is stored.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
@@ -178,7 +178,7 @@ fn run_transaction(
     writes: bool,
     batch: &mut [Box<dyn SqliteJob>],
 ) -> Result<(), StoreError> {
-    // One that begins to read and then writes could be refused, whatever it waited for.
+    // SQLite may reject a transaction that reads first and then writes, however long it waits.
     let behavior = if writes {
         TransactionBehavior::Immediate
     } else {
@@ -193,7 +193,7 @@ fn run_transaction(
     transaction.commit().map_err(store_error)
 }
 
-/// A job that fails takes nothing of the others' with it.
+/// Runs a job in a savepoint, so that a failed job does not affect the others.
 fn run_in_savepoint(
     transaction: &mut Transaction<'_>,
     job: &mut dyn SqliteJob,
@@ -202,7 +202,7 @@ fn run_in_savepoint(
     if job.work(&savepoint) {
         savepoint.commit().map_err(store_error)?;
     } else {
-        // After some errors SQLite has given up the whole transaction by itself.
+        // After some errors SQLite has already rolled back the whole transaction.
         savepoint.finish().map_err(store_error)?;
     }
     Ok(())

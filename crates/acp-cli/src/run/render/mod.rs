@@ -1,4 +1,4 @@
-//! What `acp run` shows: the session's thread, as it grows.
+//! The output of `acp run`: the session's thread, as it grows.
 
 mod placeholder;
 mod question;
@@ -15,7 +15,7 @@ use self::text::TextRenderer;
 use crate::args::run::RunFormat;
 use crate::screen::TerminalScreen;
 
-/// Shows a thread. It only ever adds to what it has shown, so that it can be piped and logged.
+/// Shows a thread. Output is only ever appended, so that it can be piped and logged.
 pub(super) struct Renderer {
     format: RunFormat,
     screen: TerminalScreen,
@@ -36,7 +36,7 @@ impl Renderer {
         self.screen.clone()
     }
 
-    /// What there is so far is not shown: it is the session's past.
+    /// Marks everything in the thread as history, which is not shown.
     pub(super) fn skip(&mut self, thread: &Thread) {
         self.text.skip(thread);
     }
@@ -44,7 +44,7 @@ impl Renderer {
     /// Shows what has changed.
     pub(super) fn render(&mut self, thread: &Thread) {
         match self.format {
-            // The messages are printed as they are read.
+            // The messages are printed as they are received.
             RunFormat::Json => {}
             RunFormat::Quiet => self
                 .screen
@@ -53,12 +53,12 @@ impl Renderer {
         }
     }
 
-    /// Says something about the run itself.
+    /// Shows a note about the run itself.
     pub(super) fn note(&self, note: &str) {
         self.screen.note(note);
     }
 
-    /// Says what one may do next.
+    /// Shows a hint about what to do next.
     pub(super) fn hint(&self, hint: &str) {
         self.screen.hint(hint);
     }
@@ -68,12 +68,12 @@ impl Renderer {
         self.screen.finish();
     }
 
-    /// Nobody reads the output any more.
+    /// Returns `true` if nobody reads the output any more.
     pub(super) fn is_broken(&self) -> bool {
         self.screen.is_broken()
     }
 
-    /// When to show that time passes; never, where that is not seen.
+    /// Returns the timer of the progress line. It never fires where that line is not shown.
     pub(super) fn ticks(&self) -> RenderTicks {
         RenderTicks(
             self.screen
@@ -82,12 +82,12 @@ impl Renderer {
         )
     }
 
-    /// Shows that time passes.
+    /// Updates the progress line.
     pub(super) fn tick(&self, doing: &str) {
         self.screen.tick(doing);
     }
 
-    /// Shows that time passes, and what is being waited for.
+    /// Updates the progress line with the tool call or other work in progress.
     pub(super) fn tick_of(&self, thread: &acp::ThreadHandle) {
         let doing = thread.read(|thread| {
             let open = thread

@@ -1,9 +1,9 @@
-//! What stands for content that is no text.
+//! Text in place of content that is not text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;
 
-/// What stands for content that cannot be shown as text.
+/// Returns the text to show for a content block.
 pub(super) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),

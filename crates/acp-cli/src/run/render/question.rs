@@ -1,7 +1,7 @@
-//! A permission request as text: all that it is about, and what can be answered. Nothing is cut, and what is not seen
-//! is written out.
+//! A permission request as text: everything it is about, and the possible answers. Nothing is truncated, and invisible
+//! characters are escaped.
 //!
-//! What the agent says in several lines stands behind a bar, so that it cannot pass for what this program says.
+//! Text of the agent with several lines has a bar before each line, so that it cannot pass for text of this program.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use similar::TextDiff;
 use super::tool_call::DIFFING;
 use crate::screen::{BAR, ScreenOutput, wrapped};
 
-/// Draws the question. `cwd` is the session's directory.
+/// Draws the question. `cwd` is the session's working directory.
 pub(crate) fn question(
     request: &PermissionRequest,
     always: &AlwaysEffect,
@@ -64,7 +64,7 @@ pub(crate) fn question(
     out.text(&text);
 }
 
-/// How many rows of the terminal a text takes, and how many there are.
+/// Returns how many rows of the terminal a text takes, and how many the terminal has.
 fn count_rows(text: &str) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let most = size.map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
@@ -122,7 +122,7 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
     }
 }
 
-/// A command: its first line behind `$`, each further one behind `>`.
+/// Renders a command: its first line after `$`, each further one after `>`.
 fn render_command(line: &str, text: &mut String) {
     for (n, line) in literal::literal_lines(line).iter().enumerate() {
         let mark = if n == 0 { '$' } else { '>' };
@@ -130,14 +130,15 @@ fn render_command(line: &str, text: &mut String) {
     }
 }
 
-/// Words of the agent's, line by line.
+/// Renders the agent's text, with a bar before each line.
 fn render_quoted(said: &str, text: &mut String) {
     for line in literal::literal_lines(said) {
         text.push_str(&format!("{BAR}{line}\n"));
     }
 }
 
-/// Changes of files: of each what happens to it, and its texts as a unified diff; and the patch, as it is.
+/// Renders changes to files: for each file the kind of change and its texts as a unified diff; and the patch,
+/// unchanged.
 fn render_diff(diff: &ThreadDiff, text: &mut String) {
     for change in &diff.changes {
         let path = literal::literal_line(&change.path);

@@ -1,4 +1,4 @@
-//! A thread as text.
+//! Renders a thread as text.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::screen::ScreenOutput;
 #[derive(Default)]
 pub(super) struct TextRenderer {
     revision: u64,
-    /// What was shown last; another thing begins on a line of its own.
+    /// The item shown last. Another item starts on a line of its own.
     last_item: Option<usize>,
     messages: HashMap<usize, ShownMessage>,
     tool_calls: HashMap<ToolCallId, ShownToolCall>,
@@ -33,11 +33,11 @@ pub(super) struct TextRenderer {
 struct ShownSubagent {
     name: String,
     text: TextRenderer,
-    /// How it ended.
+    /// The stop reason, once the subagent has ended.
     stop_reason: Option<String>,
 }
 
-/// Something of a thread that has changed.
+/// A part of a thread that has changed.
 enum ThreadChange<'t> {
     Plan(&'t ThreadPlan),
     Item(usize, &'t ItemKind),
@@ -45,11 +45,11 @@ enum ThreadChange<'t> {
 
 #[derive(Default)]
 struct ShownMessage {
-    /// How many blocks have been shown whole.
+    /// How many blocks have been shown completely.
     shown_blocks: usize,
-    /// How many bytes of the next one.
+    /// How many bytes of the next block have been shown.
     shown_bytes: usize,
-    /// The end of those bytes: an agent may put another text in their place.
+    /// The end of those bytes, to notice when the agent replaces the text.
     tail: String,
     clean: TextCleaner,
 }
@@ -61,7 +61,7 @@ impl ShownMessage {
     }
 }
 
-/// The last few bytes of a text: enough to tell it from another one.
+/// Returns the last few bytes of a text, enough to tell it from another one.
 fn tail(text: &str) -> &str {
     let mut from = text.len().saturating_sub(64);
     while !text.is_char_boundary(from) {
@@ -71,12 +71,12 @@ fn tail(text: &str) -> &str {
 }
 
 impl TextRenderer {
-    /// Takes what there is for shown.
+    /// Marks everything in the thread as shown.
     pub(super) fn skip(&mut self, thread: &Thread) {
         self.revision = thread.revision();
     }
 
-    /// Only what the agent says.
+    /// Renders only the agent's messages.
     pub(super) fn render_messages(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         for (at, item) in self.changed_items(thread) {
             if let ItemKind::Agent(message) = &item.kind {
@@ -89,8 +89,8 @@ impl TextRenderer {
         self.revision = thread.revision();
     }
 
-    /// All of it: in the order in which things last changed, which is the order they came in, but for
-    /// what came faster than it was shown.
+    /// Renders everything that has changed, in the order of the last changes. That is the order of arrival, except for
+    /// changes that arrive faster than they are shown.
     pub(super) fn render_thread(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         let first = thread.truncation().items;
         self.messages.retain(|at, _| *at >= first);
@@ -117,7 +117,7 @@ impl TextRenderer {
 
     fn render_item(&mut self, at: usize, kind: &ItemKind, thread: &Thread, out: &mut ScreenOutput) {
         match kind {
-            // They have just typed it.
+            // The user has just entered it.
             ItemKind::User(_) => {}
             ItemKind::Agent(message) => {
                 self.separate(at, out);
@@ -202,7 +202,7 @@ impl TextRenderer {
         }
     }
 
-    /// What a subagent is for, and below it what it does.
+    /// Renders a subagent's task, and below it what the subagent does.
     fn render_subagent(&mut self, at: usize, subagent: &ThreadSubagent, out: &mut ScreenOutput) {
         let ended = match &subagent.state {
             Some(StateUpdate::Idle(idle)) => idle.stop_reason.as_ref().map(ToString::to_string),
@@ -243,8 +243,8 @@ impl TextRenderer {
         self.subagents.insert(subagent.session_id.clone(), shown);
     }
 
-    /// The items that have changed, those whose terminals may have printed something, and those that were not to be
-    /// shown yet.
+    /// Returns the items that have changed, those whose terminals may have more output, and those that were held back
+    /// so far.
     fn changed_items<'t>(&self, thread: &'t Thread) -> Vec<(usize, &'t Item)> {
         let revision = self.revision;
         let due = |shown: &ShownToolCall| shown.has_terminal() || shown.is_new();
@@ -260,7 +260,7 @@ impl TextRenderer {
             .collect()
     }
 
-    /// Another thing begins on a line of its own, behind an empty one.
+    /// Starts another item on its own line, after an empty one.
     fn separate(&mut self, at: usize, out: &mut ScreenOutput) {
         if self.last_item == Some(at) {
             return;
@@ -286,7 +286,7 @@ impl TextRenderer {
             match block {
                 ContentBlock::Text(text) => {
                     if !shown.is_prefix_of(&text.text) {
-                        // The agent has put another text in its place: that is shown as well.
+                        // The agent has replaced the text; show the new one as well.
                         shown.shown_bytes = 0;
                         shown.tail.clear();
                         out.end_line();
@@ -299,7 +299,7 @@ impl TextRenderer {
                         out.text(&piece);
                     }
                     if last {
-                        // More may come of it.
+                        // The last block may still grow.
                         shown.shown_bytes = text.text.len();
                         shown.tail = tail(&text.text).to_owned();
                         shown.shown_blocks = n;
@@ -317,7 +317,7 @@ impl TextRenderer {
         }
     }
 
-    /// The whole plan when its steps are new, and after that the steps that have moved on.
+    /// Renders the whole plan when its steps are new, and after that the steps whose status has changed.
     fn render_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let entries = plan.entries();
         if entries.is_empty() {
@@ -360,7 +360,7 @@ impl TextRenderer {
         }
     }
 
-    /// A plan that is not made of steps.
+    /// Renders a plan that has no steps.
     fn render_other_plan(&mut self, plan: &ThreadPlan, out: &mut ScreenOutput) {
         let text = match &plan.content {
             PlanContent::Markdown(text) => terminal_text::clean_text(text),
@@ -374,7 +374,7 @@ impl TextRenderer {
         }
     }
 
-    /// The mode, when the agent changes it.
+    /// Renders the mode when the agent changes it.
     fn render_mode(&mut self, thread: &Thread, out: &mut ScreenOutput) {
         use acp::v1::{SessionConfigKind, SessionConfigOptionCategory};
         let mode = thread

@@ -1,4 +1,4 @@
-//! A tool call as text: what it does, what it changes, what it prints, and how it ended.
+//! Renders a tool call as text: its title, its changes, its output, and how it ended.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use similar::TextDiff;
 use super::placeholder::placeholder;
 use crate::screen::ScreenOutput;
 
-/// How many lines of a tool's text are shown. Commands are shown whole, as they run.
+/// The maximum number of lines shown of a tool's text. Commands are shown in full while they run.
 const LINES: usize = 12;
 
-/// How long a diff may be worked on before it is made coarser.
+/// How long to compute a diff before using a coarser one.
 pub(super) const DIFFING: Duration = Duration::from_millis(200);
 
-/// How much of a text must be the end of another for it to be taken for its continuation, in bytes.
+/// How many bytes two texts must overlap for one to count as the continuation of the other.
 const OVERLAP: usize = 80;
 
-/// Whether a tool call may still be on its way from the model to the agent, so that what it does is not said yet:
-/// what is printed stays as it is. One that says what it is called with, or where it works, says it. Tool calls,
-/// "Status".
+/// Returns `true` if the model may still be writing the tool call, so that its title may change. Then nothing is
+/// printed yet, because printed text cannot be changed. Content, locations or a raw input show that the call is
+/// complete (Tool calls, "Status").
 pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
     let says_more =
         !call.content.is_empty() || !call.locations.is_empty() || call.raw_input.is_some();
@@ -34,7 +34,7 @@ pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
 /// How much of a tool call has been shown.
 #[derive(Default)]
 pub(super) struct ShownToolCall {
-    /// Something of it was shown.
+    /// Whether any of it was shown.
     begun: bool,
     title: String,
     content: Vec<ThreadToolCallContent>,
@@ -51,17 +51,18 @@ struct ShownTerminal {
 }
 
 impl ShownToolCall {
-    /// Whether a terminal of it may print more.
+    /// Returns `true` if a terminal of the tool call may have more output.
     pub(super) fn has_terminal(&self) -> bool {
         !self.terminals.is_empty()
     }
 
-    /// Whether nothing of it was shown yet.
+    /// Returns `true` if none of the tool call was shown yet.
     pub(super) fn is_new(&self) -> bool {
         !self.begun
     }
 
-    /// Shows what is new of it; says whether anything was. `again`: something else was shown since.
+    /// Shows what is new, and returns `true` if anything was. `again` means that something else was shown since the
+    /// last update.
     pub(super) fn update(
         &mut self,
         call: &ThreadToolCall,
@@ -77,13 +78,13 @@ impl ShownToolCall {
             again,
             shown: false,
         };
-        // An agent may say later what a call does; until then there is nothing to head it with.
+        // An agent may send the title later; until then there is no heading to show.
         if self.title.is_empty() && (!call.title.is_empty() || call.is_finished()) {
             self.title = title(call);
             part.heading = true;
             part.begin();
         }
-        // In their order: what a terminal has printed comes before a text that says how it ended.
+        // In the order of the content: the output of a terminal comes before a text about how it ended.
         for content in &call.content {
             if let ThreadToolCallContent::Terminal(id) = content {
                 self.terminal_mut(id).update(thread, &mut part);
@@ -97,7 +98,7 @@ impl ShownToolCall {
         if self.content != call.content {
             self.content.clone_from(&call.content);
         }
-        // Also those that are no longer part of it.
+        // Including terminals that are no longer part of the content.
         for terminal in &mut self.terminals {
             terminal.update(thread, &mut part);
         }
@@ -111,7 +112,7 @@ impl ShownToolCall {
         part.shown
     }
 
-    /// What has been shown of a terminal.
+    /// Returns what has been shown of a terminal.
     fn terminal_mut(&mut self, id: &TerminalId) -> &mut ShownTerminal {
         let known = self.terminals.iter().position(|known| known.id == *id);
         let at = known.unwrap_or(self.terminals.len());
@@ -175,13 +176,13 @@ impl ShownTerminal {
     }
 }
 
-/// What is shown of a tool call in one go.
+/// The part of a tool call that is shown in one step.
 struct ToolCallPart<'a, 'o> {
     call: &'a ThreadToolCall,
     out: &'o mut ScreenOutput,
-    /// The heading is due before anything else.
+    /// Whether to show the heading before anything else.
     heading: bool,
-    /// Something else was shown since.
+    /// Whether something else was shown since the last update.
     again: bool,
     shown: bool,
 }
@@ -266,7 +267,7 @@ impl ToolCallPart<'_, '_> {
             _ => return,
         };
         if std::mem::take(&mut self.heading) {
-            // Only this is new of it: one line says it all.
+            // Nothing else is new, so one line is enough.
             self.render_title();
             self.out.text(": ");
         } else {
@@ -294,7 +295,7 @@ impl ToolCallPart<'_, '_> {
     }
 }
 
-/// What a tool gives is often one block of code; its fence says nothing here.
+/// Removes the fence if the text is a single block of code, as the text of many tools is.
 fn strip_fence(text: &str) -> &str {
     let trimmed = text.trim_end();
     let inside = || {
@@ -307,8 +308,8 @@ fn strip_fence(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-/// What of `new` has not been shown with `old`: text that grows is reported anew each time, all of it, or
-/// the end of it when it has become much. `None` if it is another text.
+/// Returns the part of `new` that `old` does not contain. An agent reports growing text in full each time, or only its
+/// end when it is long. Returns `None` if `new` is not a continuation of `old`.
 fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if old.trim().is_empty() {
         return None;
@@ -316,16 +317,16 @@ fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     if let Some(more) = new.strip_prefix(old) {
         return Some(more);
     }
-    // Its beginning has been cut off: how it begins is how the other ended. A few bytes of that are
+    // The start was truncated, so the new text starts with the end of the old one. An overlap of a few bytes may be
     // chance.
     let both = overlap_len(old.as_bytes(), new.as_bytes());
     new.get(both..).filter(|_| both >= OVERLAP)
 }
 
-/// The length of the longest beginning of `new` that is the end of `old`, in time that grows with their
-/// lengths alone (Knuth, Morris and Pratt's search).
+/// Returns the length of the longest prefix of `new` that is a suffix of `old`, in linear time (Knuth–Morris–Pratt
+/// search).
 fn overlap_len(old: &[u8], new: &[u8]) -> usize {
-    // For each beginning of `new`, how much of it is also its end, itself left out.
+    // For each prefix of `new`, the length of its longest proper prefix that is also its suffix.
     let mut borders = vec![0; new.len()];
     let extend = |borders: &[usize], mut matched: usize, byte: u8| {
         while matched > 0 && new.get(matched) != Some(&byte) {
@@ -353,7 +354,7 @@ fn title(call: &ThreadToolCall) -> String {
     }
 }
 
-/// Changes of files: as the agent shows them, or as a unified diff of the texts, or by name.
+/// Shows changes to files: the agent's patch, or else a unified diff of the texts, or else the file names.
 fn show_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
     if let Some(patch) = &diff.patch {
         show_patch(&patch.text, out);
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(appended_text("one\n", "one\ntwo\n"), Some("two\n"));
         assert_eq!(appended_text("one\n", "another\n"), None);
         assert_eq!(appended_text("", "one\n"), None);
-        // A fence is not part of it.
+        // The content without its fence.
         let fenced = |text: &str| format!("````sh\n{text}````\n");
         assert_eq!(strip_fence(&fenced("one\n```\n")), "one\n```\n");
         assert_eq!(strip_fence("```\n```"), "");
@@ -431,7 +432,7 @@ mod tests {
             appended_text(strip_fence(&before), strip_fence(&after)),
             Some("two\n")
         );
-        // The end of what was printed, as one kilobyte of it slides by.
+        // A sliding window: the last kilobyte of the output.
         let all: String = (0..1000).map(|n| format!("line {n}\n")).collect();
         let window = |end: usize| &all[end - 1000..end];
         assert_eq!(

@@ -17,6 +17,7 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 pub trait CheckAuthStatus: Send + Sync {
     /// Returns the current status, without changing anything.
     ///
+    /// # Errors
     /// The status cannot be determined. That authentication is required is not an error: return
     /// [`AuthState::Unauthenticated`].
     fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;

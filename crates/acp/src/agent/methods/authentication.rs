@@ -48,8 +48,8 @@ impl AuthContext {
     /// Requests input from the user (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not support this mode ([`Error::Unsupported`]), the client returned
-    /// an error, or the connection has ended.
+    /// The client does not support this mode ([`Error::Unsupported`]), the client returned an error, or the connection
+    /// has ended.
     pub async fn elicit(
         &self,
         message: impl Into<String>,
@@ -74,7 +74,7 @@ impl AuthContext {
     }
 }
 
-/// `authenticate` and `logout`; in version 2 `auth/login` and `auth/logout`. Initialization,
+/// The handler of `authenticate` and `logout`, in version 2 `auth/login` and `auth/logout`: Initialization,
 /// "Authentication".
 pub trait Authentication: Send + Sync {
     /// Returns the auth methods. Those of type `terminal` are sent only to clients that can run the agent's program

@@ -1,4 +1,4 @@
-//! What the agent sends, in version 1, and what the client gets of it.
+//! Translates what the agent sends from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -13,7 +13,7 @@ use super::{
     state_update,
 };
 
-/// The result of an answer, as received.
+/// The result in a response, as received.
 type UpResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V1ToV2Bridge {
@@ -44,7 +44,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         if method::is_v1_client_method(asked) {
-            // Not offered: the client has nothing of the kind.
+            // Not offered: a version 2 client does not have these methods.
             return Err(jsonrpc::Error::method_not_found(asked));
         }
         let permission = asked == method::PERMISSION;
@@ -54,7 +54,7 @@ impl V1ToV2Bridge {
             line.pass(&mut out.client);
             return Ok(());
         };
-        // An id that is used again after the bridge has answered it is a new question.
+        // If the bridge answered a request with this id, its reuse is a new question.
         if let Some(UpQuestion::Answered) = self.agent_requests.get(id) {
             self.agent_requests.take(id);
         }
@@ -104,7 +104,7 @@ impl V1ToV2Bridge {
             UpPendingRequest::Prompt { session } => {
                 self.finish_prompt(id, &session, result, line, out)
             }
-            // The agent cannot know of it.
+            // The agent does not know of queued prompts.
             UpPendingRequest::Queued { session } => self
                 .client_requests
                 .add(id, UpPendingRequest::Queued { session }),
@@ -122,7 +122,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// The agent has done what it was asked for.
+    /// Translates the result of a request.
     fn handle_result(
         &mut self,
         asked: UpPendingRequest,
@@ -176,7 +176,7 @@ impl V1ToV2Bridge {
             }
             UpPendingRequest::Close { session: id } => {
                 if self.sessions.get(&id).is_some_and(|s| s.turn.is_some()) {
-                    // The agent owes the end of its turn, but the session is closed with this answer.
+                    // The agent still owes the end of its turn, but this response closes the session.
                     let mut idle = state_update("idle");
                     idle.push("stopReason".to_owned(), to_raw_value("cancelled"));
                     update(&mut out.client, &id, &idle);
@@ -193,7 +193,7 @@ impl V1ToV2Bridge {
             UpPendingRequest::PassThrough
             | UpPendingRequest::Prompt { .. }
             | UpPendingRequest::Queued { .. } => {
-                // An empty result may be `null` in version 1.
+                // In version 1, an empty result may be `null`.
                 if has_null_result(line) {
                     line.with_result(&mut out.client, &result);
                 } else {
@@ -203,7 +203,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// The answer to a prompt is the end of its turn; what it says goes into `state_update`.
+    /// Ends the turn of a prompt. The fields of the response go into a `state_update`.
     fn finish_prompt(
         &mut self,
         id: &RequestId,
@@ -230,7 +230,7 @@ impl V1ToV2Bridge {
                     }
                 }
             }
-            // Whatever cancelling has made fail, the turn was cancelled.
+            // Whatever error cancelling caused, the turn counts as cancelled.
             Err(_) if turn.cancelled => {
                 idle.push("stopReason".to_owned(), to_raw_value("cancelled"))
             }
@@ -254,7 +254,7 @@ fn has_null_result(line: &BridgeLine<'_>) -> bool {
 }
 
 impl super::UpSession {
-    /// What a permission is asked for, in version 2's words.
+    /// Translates the params of a permission request to version 2.
     fn permission(&mut self, mut params: RawObject) -> RawObject {
         let call = content::without_nulls(object(params.take("toolCall").as_deref()));
         let id: Option<String> = call.field("toolCallId");

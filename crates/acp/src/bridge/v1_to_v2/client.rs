@@ -1,4 +1,4 @@
-//! What the client sends, in version 2, and what the agent gets of it.
+//! Translates what the client sends from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -44,7 +44,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::CLOSE => self.close(id, &params, line, out),
-            // It ends the session as closing it does.
+            // Archiving ends the session as closing does.
             method::ARCHIVE => {
                 let session = require_session_id(&params)?;
                 line.pass(&mut out.agent);
@@ -78,7 +78,7 @@ impl V1ToV2Bridge {
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
                 Ok(())
             }
-            // Version 1's, which a client of version 2 has no business to call.
+            // Methods of version 1, which a version 2 client must not call.
             method::LOAD
             | method::SET_MODE
             | method::SET_MODEL
@@ -101,8 +101,8 @@ impl V1ToV2Bridge {
     ) {
         match said {
             method::CANCEL => {
-                // First the cancel, then what follows from it: an agent that reads `cancelled` as an
-                // answer before it knows may take it for a mere no.
+                // The cancel goes first. An agent that reads the answer `cancelled` before it knows of the cancel may
+                // take it for a plain rejection.
                 line.pass(&mut out.agent);
                 if let Some(session) = session_id_of(params) {
                     self.cancel(&session, out);
@@ -114,7 +114,7 @@ impl V1ToV2Bridge {
                 };
                 match self.client_requests.get(&id) {
                     Some(UpPendingRequest::Queued { .. }) => self.cancel_held(&id, out),
-                    // Its answer has been given; there is nothing left to cancel.
+                    // The client already has the response, so there is nothing left to cancel.
                     Some(UpPendingRequest::Prompt { .. }) => {}
                     _ => line.pass(&mut out.agent),
                 }
@@ -156,7 +156,7 @@ impl V1ToV2Bridge {
         let session_id = require_session_id(params)?;
         let blocks: Option<Vec<serde::de::IgnoredAny>> = params.field("prompt");
         if blocks.is_none_or(|blocks| blocks.is_empty()) {
-            // Once it is acknowledged it cannot be refused any more.
+            // A prompt that has been acknowledged cannot be rejected any more.
             let text = "Invalid params: prompt must be a non-empty list of content blocks";
             return Err(jsonrpc::Error::invalid_params(text));
         }
@@ -237,7 +237,7 @@ impl V1ToV2Bridge {
         Ok(())
     }
 
-    /// The sessions that were opened through the bridge: the agent itself tells none.
+    /// Lists the sessions opened through the bridge, because the agent cannot list them.
     fn list(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
         if params.has("cursor") {
             let text = "Invalid params: invalid cursor";
@@ -246,7 +246,7 @@ impl V1ToV2Bridge {
         let archived: Option<String> = params.field("archived");
         match archived.as_deref() {
             None | Some("exclude" | "include") => {}
-            // What is archived has been closed, and is not known here.
+            // Archived sessions are closed, and closed sessions are not known here.
             Some("only") => return Ok(object! { "sessions": Vec::<RawObject>::new() }),
             Some(_) => {
                 let text = "Invalid params: unknown archive filter";
@@ -355,7 +355,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Where a session works, as `session/list` tells it.
+/// Returns a session's directories, as `session/list` reports them.
 fn roots_of_params(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {
@@ -366,7 +366,7 @@ fn roots_of_params(params: &RawObject) -> RawObject {
     place
 }
 
-/// Every agent of version 2 has it; this one, which is none, has not.
+/// Returns the error for a method that every version 2 agent has and this version 1 agent lacks.
 fn unsupported_method(method: &str, why: &str) -> jsonrpc::Error {
     let text = format!("Method not found: {method}: {why}");
     jsonrpc::Error::new(jsonrpc::Error::METHOD_NOT_FOUND, text)

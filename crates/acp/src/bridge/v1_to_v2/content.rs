@@ -1,4 +1,4 @@
-//! What tool calls have produced.
+//! The content of tool calls.
 
 use acp_wire::RawObject;
 use acp_wire::v1::ContentBlock;
@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use super::super::diff;
 use super::super::json::{items, object, to_raw_value};
 
-/// In version 1 `null` says nothing; in version 2 it clears.
+/// Removes null values: `null` means nothing in version 1, and clears a field in version 2.
 pub(super) fn without_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object
 }
 
-/// The content of a tool call, item by item.
+/// Translates the content of a tool call, item by item.
 pub(super) fn items_to_v2(call: &mut RawObject) {
     if !call.has("content") {
         return;
@@ -24,7 +24,7 @@ pub(super) fn items_to_v2(call: &mut RawObject) {
             let read = object(Some(&item));
             match read.field::<String>("type").as_deref() {
                 Some("diff") => diff::to_v2(read).map_or(item, |diff| to_raw_value(&diff)),
-                // A bare content block: a page of the specification shows it so.
+                // A bare content block. One page of the specification shows it this way.
                 Some(block) if ContentBlock::TAGS.contains(&block) => {
                     to_raw_value(&object! { "type": "content", "content": item })
                 }

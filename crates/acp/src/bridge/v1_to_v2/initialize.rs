@@ -1,4 +1,4 @@
-//! `initialize`, from version 2 to version 1 and back.
+//! `initialize`: the request from version 2 to version 1, and the response back.
 
 use acp_wire::{RawObject, v1};
 
@@ -6,7 +6,7 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// What an agent of version 1 has of what every agent of version 2 has.
+/// The features of version 2 agents that this version 1 agent supports.
 #[derive(Debug, Default)]
 pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) load: bool,
@@ -17,8 +17,7 @@ pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) logout: bool,
 }
 
-/// What the agent is asked: for version 1, in its words and in those the client has used, should it
-/// speak version 2 alone.
+/// Translates the request to version 1. The version 2 fields stay, in case the agent speaks version 2 only.
 pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
     let capabilities = object(params.get("capabilities"));
     let auth = object(capabilities.get("auth"));
@@ -37,7 +36,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
             theirs.push(key.to_owned(), value.to_owned());
         }
     }
-    // Agents show their own terminals to clients that say this.
+    // Agents show their own terminals to clients that set this.
     let mut meta = object(theirs.get("_meta"));
     meta.set("terminal_output", to_raw_value(&true));
     theirs.set("_meta", to_raw_value(&meta));
@@ -50,7 +49,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
     params
 }
 
-/// What the client is answered, and what the agent offers.
+/// Translates the response, and returns the agent's features with it.
 pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFeatures) {
     let raw_capabilities = object(result.take("agentCapabilities").as_deref());
     let theirs: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();

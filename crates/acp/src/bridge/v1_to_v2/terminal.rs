@@ -1,5 +1,5 @@
-//! Terminals that agents of version 1 show through `_meta` of their tool calls; in version 2 they are
-//! part of the protocol.
+//! Terminals. Agents of version 1 show them through `_meta` of their tool calls; in version 2 they are part of the
+//! protocol.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -10,7 +10,7 @@ use super::super::json::{UpdateTranslation, object, to_raw_value};
 use super::UpSession;
 
 impl UpSession {
-    /// Takes the terminals out of a tool call's `_meta`.
+    /// Moves the terminals out of a tool call's `_meta`.
     pub(super) fn terminals(&mut self, call: &mut RawObject, emits: &mut Vec<UpdateTranslation>) {
         if !call.has("_meta") {
             return;
@@ -22,7 +22,7 @@ impl UpSession {
             let mut update = self.terminal_update(&info, &own);
             for key in ["command", "cwd"] {
                 let said: Option<String> = info.field(key);
-                // Version 2 wants an absolute path or none.
+                // Version 2 accepts an absolute path or none.
                 if let Some(said) = said.filter(|said| key != "cwd" || is_absolute(said)) {
                     update.push(key.to_owned(), to_raw_value(&said));
                 }
@@ -67,7 +67,7 @@ impl UpSession {
         }
     }
 
-    /// An update of a terminal, which the client knows from then on.
+    /// Returns an update of a terminal, and remembers that the client knows it.
     fn terminal_update(&mut self, said: &RawObject, call: &str) -> RawObject {
         let id = id_of(said, call);
         self.terminals.touch(&id);
@@ -75,13 +75,13 @@ impl UpSession {
     }
 }
 
-/// Agents that have one terminal a call leave its id out.
+/// Returns a terminal's id. Agents with one terminal per call omit it, and the call's id is used.
 fn id_of(said: &RawObject, call: &str) -> String {
     said.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }
 
 fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawObject> {
-    // What is no object is not meant for us.
+    // Anything but an object is not the bridge's data.
     let value: &RawValue = meta.get(key)?;
     if !value.get().starts_with('{') {
         return None;
@@ -90,7 +90,7 @@ fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawO
     meta.take(key).map(|value| object(Some(&value)))
 }
 
-/// Whether a path is absolute, on the agent's system, which need not be this one.
+/// Returns `true` if a path is absolute on the agent's system, which need not be this one.
 fn is_absolute(path: &str) -> bool {
     let windows = path.get(1..3).is_some_and(|s| matches!(s, ":\\" | ":/"));
     path.starts_with('/') || path.starts_with("\\\\") || windows

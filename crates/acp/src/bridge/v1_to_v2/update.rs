@@ -1,4 +1,4 @@
-//! What happens in a session.
+//! Updates of a session.
 
 use acp_wire::RawObject;
 
@@ -8,7 +8,7 @@ use super::super::setup;
 use super::content::{items_to_v2, without_nulls};
 use super::{UpSession, new_message_id};
 
-/// The fields of a tool call that are told anew when it is.
+/// The fields of a tool call that are cleared when its id is reused.
 const CALL_FIELDS: [&str; 7] = [
     "title",
     "kind",
@@ -20,7 +20,7 @@ const CALL_FIELDS: [&str; 7] = [
 ];
 
 impl UpSession {
-    /// What the client is told of an update.
+    /// Translates one update.
     pub(super) fn update(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
         let kind: String = update.field("sessionUpdate").unwrap_or_default();
         let conversation = matches!(
@@ -75,7 +75,7 @@ impl UpSession {
         }
     }
 
-    /// A piece of a message, which in version 2 has the id of its message.
+    /// Gives a chunk the id of its message, which version 2 requires.
     fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> UpdateTranslation {
         if update.has("messageId") {
             let id = update.field("messageId").unwrap_or_default();
@@ -100,12 +100,12 @@ impl UpSession {
         let title: Option<String> = update.field("title");
         let known = self.titles.touch(&id);
         if let Some(mut title) = title.filter(|title| !title.is_empty()) {
-            // It is for the title of a permission request, which nobody reads to its end.
+            // The title is for permission requests, where nobody reads more than this.
             truncate(&mut title, 1024);
             *known = title;
         }
         if whole && told {
-            // An id that is used again is a new call: nothing of the old one stays.
+            // A reused id is a new call: nothing of the old one stays.
             for field in CALL_FIELDS {
                 if !update.has(field) {
                     update.set(field, serde_json::value::RawValue::NULL.to_owned());
@@ -116,7 +116,7 @@ impl UpSession {
         let mut emits = Vec::new();
         let had_meta = update.has("_meta");
         self.terminals(&mut update, &mut emits);
-        // An update that was about a terminal only has said all there is.
+        // If the update was only about terminals, nothing is left to send.
         let says = |key: &str| !matches!(key, "sessionUpdate" | "toolCallId");
         if !had_meta || update.iter().any(|(key, _)| says(key)) {
             emits.push(UpdateTranslation::Changed(update));
@@ -124,7 +124,7 @@ impl UpSession {
         emits
     }
 
-    /// Another mode: version 2 has it as a config option.
+    /// Translates a change of mode to version 2, where the mode is a config option.
     fn update_mode(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
         match mode {
@@ -134,13 +134,13 @@ impl UpSession {
                     "configOptions": self.config.list(),
                 })]
             }
-            // What is known already, or what is no mode of the session's.
+            // The mode is current already, or the session does not have it.
             _ => Vec::new(),
         }
     }
 }
 
-/// The one plan of version 1 under an id of its own.
+/// Puts version 1's only plan under a fixed id.
 fn plan_to_v2(mut update: RawObject) -> RawObject {
     let entries = items(&update, "entries");
     update.take("entries");

@@ -1,4 +1,4 @@
-//! What the agent sends, in version 2, and what the client gets of it.
+//! Translates what the agent sends from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -15,7 +15,7 @@ use super::{
     DEPTH, DownPendingRequest, DownSession, ECHOES, PendingPermission, V2ToV1Bridge, non_null,
 };
 
-/// The result of an answer, as received.
+/// The result in a response, as received.
 type DownResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V2ToV1Bridge {
@@ -75,15 +75,15 @@ impl V2ToV1Bridge {
             return line.with_params(&mut out.client, &params);
         }
         line.with_params(&mut out.client, &params);
-        // An agent that asks more than is remembered has its requests shown a little longer.
+        // If too many permission requests are pending, the call shows the request's content until its next update.
         if let Some(call) = hidden.filter(|_| self.pending_permissions.check_room(id).is_ok()) {
             self.pending_permissions
                 .add(id, PendingPermission { session, call });
         }
     }
 
-    /// The session in which a client that knows no subagents is asked what one of them asks; `None` for a session that
-    /// is none, and where the client knows them.
+    /// Returns the session in which a subagent's requests are sent to a client that does not support subagents: the
+    /// one at the top of its parents. `None` if the session is not a subagent, or if the client supports them.
     fn root_session(&self, session: &str) -> Option<String> {
         if self.client_features.subagents {
             return None;
@@ -140,15 +140,15 @@ impl V2ToV1Bridge {
         let booleans = self.client_features.boolean_options;
         match asked {
             DownPendingRequest::Prompt { session: id_ } => {
-                // The agent has taken it; the answer that version 1 means is the end of the turn.
+                // The agent has accepted the prompt. In version 1 the response comes at the end of the turn.
                 let session = self.sessions.touch(&id_);
                 if let Some(turn) = session.turns.iter_mut().find(|turn| turn.id == *id) {
                     turn.accepted = true;
                     if turn.cancelled {
-                        // The cancel has crossed this answer.
+                        // The cancel and this response crossed.
                         cancel_turn(&id_, out);
                     }
-                    // The draft of August 2026 has none.
+                    // In the draft of August 2026 the response has no message id.
                     let message: Option<String> = result.field("messageId");
                     turn.message_id = message
                         .filter(|id| !id.is_empty())
@@ -207,8 +207,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// A session is open: its options in version 1's words, its modes beside them, and its commands
-    /// behind the answer.
+    /// Responds to the request that opened a session: with the options as in version 1 and the modes beside them. The
+    /// commands follow as an update.
     fn finish_opening(
         &mut self,
         id: &str,
@@ -237,17 +237,17 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Whether the agent works. When it stops, the prompts that it has taken are answered.
+    /// Applies a `state_update`. When the agent goes idle, the accepted prompts get their responses.
     fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
         let session = self.sessions.touch(session_id);
         if idle.field::<String>("state").as_deref() != Some("idle") {
-            // Whatever it is called, it is not the end.
+            // No other state, known or not, ends a turn.
             session.active = true;
             return;
         }
         let active = std::mem::take(&mut session.active);
         if !active && non_null(&idle, "stopReason").is_none() {
-            // How things are, not that something ended.
+            // This reports the current state. No turn has ended.
             return;
         }
         let (ended, open) = std::mem::take(&mut session.turns)
@@ -266,7 +266,7 @@ impl V2ToV1Bridge {
 }
 
 impl DownSession {
-    /// Takes the options of an answer or an update; gives what version 1 is told if the mode is another.
+    /// Stores the options of a response or an update. Returns the update for the client if the mode changed.
     pub(super) fn configured(&mut self, told: &RawObject) -> Option<RawObject> {
         if !told.has("configOptions") {
             return None;
@@ -282,7 +282,7 @@ impl DownSession {
     }
 }
 
-/// Answers a prompt with what the agent has said at the end of its turn.
+/// Responds to a prompt with what the agent reported at the end of its turn.
 fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     let reason = non_null(idle, "stopReason");
     let word: Option<String> = idle.field("stopReason");

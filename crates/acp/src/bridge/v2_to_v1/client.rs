@@ -1,4 +1,4 @@
-//! What the client sends, in version 1, and what the agent gets of it.
+//! Translates what the client sends from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
@@ -113,7 +113,7 @@ impl V2ToV1Bridge {
             if let Some(turn) = turn {
                 turn.cancelled = true;
                 if turn.accepted {
-                    // The agent has answered that request. What the client means is its turn.
+                    // The agent has already responded to that request. The client means the turn.
                     return cancel_turn(&session_id, out);
                 }
             }
@@ -121,7 +121,7 @@ impl V2ToV1Bridge {
         line.pass(&mut out.agent);
     }
 
-    /// Sets a mode or model, which the agent has as a config option.
+    /// Sets a mode or model, which is a config option in version 2.
     fn set_legacy_option(
         &mut self,
         session: &str,
@@ -148,7 +148,7 @@ impl V2ToV1Bridge {
     }
 }
 
-/// Cancels what the session works on.
+/// Cancels the session's turn.
 pub(super) fn cancel_turn(session: &str, out: &mut BridgeOutput) {
     let params = object! { "sessionId": session };
     notify(&mut out.agent, method::CANCEL, &params);

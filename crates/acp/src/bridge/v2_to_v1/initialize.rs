@@ -1,4 +1,4 @@
-//! `initialize`, from version 1 to version 2 and back.
+//! `initialize`: the request from version 1 to version 2, and the response back.
 
 use acp_wire::{RawObject, v1};
 
@@ -6,7 +6,7 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// What the client of version 1 knows.
+/// The optional features that the version 1 client supports.
 #[derive(Debug, Default)]
 pub(in crate::bridge) struct V1ClientFeatures {
     pub(super) boolean_options: bool,
@@ -17,8 +17,8 @@ pub(in crate::bridge) struct V1ClientFeatures {
     terminal_auth: bool,
 }
 
-/// What the agent is asked: for version 2, in its words and in those the client has used, should it
-/// speak version 1 alone. And what the client knows.
+/// Translates the request to version 2, and returns the client's features with it. The version 1 fields stay, in case
+/// the agent speaks version 1 only.
 pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
     let theirs = object(params.get("clientCapabilities"));
     let known: v1::ClientCapabilities = theirs.read().unwrap_or_default();
@@ -58,7 +58,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientF
     (params, client)
 }
 
-/// What the client is answered.
+/// Translates the response.
 pub(in crate::bridge) fn answer(mut result: RawObject, client: &V1ClientFeatures) -> RawObject {
     let theirs = object(result.take("capabilities").as_deref());
     let capabilities = dialect::agent_from_v2(&theirs, result.has("authMethods"));

@@ -1,5 +1,5 @@
-//! Messages. In version 2 a message can be told whole, again and again; in version 1 there are only
-//! pieces. So the bridge tells what has come to it.
+//! Messages. In version 2 a message can be sent whole, repeatedly; version 1 has only chunks. So the bridge sends
+//! what was added.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -8,20 +8,19 @@ use uuid::Uuid;
 use super::super::json::{UpdateTranslation, items, object, to_raw_value};
 use crate::lru_map::LruMap;
 
-/// What the client has been told of each message.
+/// The messages that the client has received, whole or in part.
 #[derive(Default)]
 pub(super) struct DownMessages(LruMap<SentText, 1024>);
 
-/// What the client has been told of a message: not its text, but what suffices to know whether another
-/// text begins with it.
+/// The part of a message that the client has received, as a digest that tells whether another text starts with it.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
-    /// The id under which the client knows it, if that is another.
+    /// The id under which the client knows the message, if that is another.
     renamed_id: Option<String>,
 }
 
-/// The length and a hash of what has been added.
+/// The length and a hash of the bytes added so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextDigest {
     length: usize,
@@ -30,7 +29,7 @@ pub(super) struct TextDigest {
 
 impl Default for TextDigest {
     fn default() -> Self {
-        // The start of FNV-1a; the order of the bytes matters, how they are cut does not.
+        // The start value of FNV-1a. The hash does not depend on how the bytes are split into chunks.
         Self {
             length: 0,
             hash: 0xcbf2_9ce4_8422_2325,
@@ -46,7 +45,7 @@ impl TextDigest {
         }
     }
 
-    /// What `bytes` have beyond what was added, if they begin with it.
+    /// Returns the rest of `bytes` after the added bytes. `None` if `bytes` does not start with them.
     pub(super) fn rest<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (begin, rest) = bytes.split_at_checked(self.length)?;
         let mut sum = Self::default();
@@ -55,14 +54,15 @@ impl TextDigest {
     }
 }
 
-/// A content block as the bytes that are compared: text as it is, anything else in one piece.
+/// Returns the bytes of a content block that are compared: the text of a text block, or the whole JSON of any other.
+/// The flag is `true` for text.
 fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
     let read = object(Some(block));
     let text = read.field::<String>("text");
     match text.filter(|_| read.field::<String>("type").as_deref() == Some("text")) {
         Some(text) => (text.into_bytes(), true),
         None => {
-            // Texts have no such bytes.
+            // This byte never occurs in text.
             let mut bytes = vec![0xff];
             bytes.extend_from_slice(block.get().as_bytes());
             bytes.push(0xff);
@@ -72,7 +72,7 @@ fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
 }
 
 impl DownMessages {
-    /// A piece of a message.
+    /// Translates a chunk of a message.
     pub(super) fn chunk(&mut self, mut update: RawObject) -> UpdateTranslation {
         let Some(id) = update.field::<String>("messageId") else {
             return UpdateTranslation::Unchanged;
@@ -90,7 +90,7 @@ impl DownMessages {
         }
     }
 
-    /// A message as it is now.
+    /// Translates a whole message into the chunks that the client does not have yet.
     pub(super) fn update_whole(
         &mut self,
         kind: &str,
@@ -111,7 +111,7 @@ impl DownMessages {
         let known = match told.digest.rest(&all) {
             Some(_) => told.digest.length,
             None => {
-                // It cannot be taken back: it is told again, as another message.
+                // Sent chunks cannot be taken back, so send it again as another message.
                 *told = SentText {
                     digest: TextDigest::default(),
                     renamed_id: Some(Uuid::new_v4().to_string()),

@@ -1,5 +1,5 @@
-//! Permissions. Version 2 asks with a title, and about a tool call, a command or nothing in particular;
-//! version 1 asks about a tool call.
+//! Permission requests. In version 2 they have a title and are about a tool call, a command or nothing in particular.
+//! In version 1 they are about a tool call.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -10,15 +10,15 @@ use super::tool_call::{content_to_v1, status_to_v1, without_nulls};
 use super::{DownSession, non_null};
 
 impl DownSession {
-    /// What a permission is asked for, in version 1's words; and the call whose content it hides from the
-    /// client until it is answered, if it does.
+    /// Translates the params of a permission request to version 1. If the request hides the content of a tool call
+    /// from the client until it is answered, returns that call's id, too.
     pub(super) fn permission(&mut self, mut params: RawObject) -> (RawObject, Option<String>) {
         let subject = object(params.get("subject"));
         let kind: Option<String> = subject.field("type");
         let (mut call, known) = match kind.as_deref() {
             Some("tool_call") => (object(subject.get("toolCall")), true),
             Some("command") => (command_to_tool_call(&subject), true),
-            // A subject without a name here stays where it is, for who knows it.
+            // A subject of an unknown type stays in the params, for clients that know it.
             other => (object! {}, other.is_none()),
         };
         if !call.has("toolCallId") {
@@ -30,7 +30,7 @@ impl DownSession {
         if call.has("content") {
             content_to_v1(&mut call);
         }
-        // In version 1 the title of the request is that of the call, which in version 2 it is not.
+        // The title of the request differs from the call's in version 2. In version 1 it is the call's.
         let mut question: Option<String> = params.field("title");
         if !call.has("title") {
             let title = match self.calls.title(&id) {
@@ -67,7 +67,7 @@ impl DownSession {
         (params, hidden)
     }
 
-    /// What a call has produced, once nothing hides it any more.
+    /// Returns an update with the content of a call, once no permission request hides it any more.
     pub(super) fn restored_content(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",
@@ -77,7 +77,7 @@ impl DownSession {
     }
 }
 
-/// A command as a tool call.
+/// Converts a command to a tool call.
 fn command_to_tool_call(subject: &RawObject) -> RawObject {
     let text: String = subject.field("command").unwrap_or_default();
     let block = object! { "type": "text", "text": text };

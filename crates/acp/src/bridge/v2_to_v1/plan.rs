@@ -1,4 +1,4 @@
-//! Plans. Version 2 has any number of them; version 1 has one, unless the client knows better.
+//! Plans. Version 2 has any number of them. Version 1 has one, unless the client supports more.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -8,15 +8,15 @@ use super::super::json::{UpdateTranslation, items, object, to_raw_value};
 /// How many plans of a session are remembered.
 const PLANS: usize = 64;
 
-/// How large all of them together may be, in bytes.
+/// The limit on the total size of the remembered plans, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// The plans of a session in the order they came, for clients that know only one.
+/// The plans of a session in order of arrival, for clients that support only one.
 #[derive(Default)]
 pub(super) struct DownPlans(Vec<(String, Vec<Box<RawValue>>)>);
 
 impl DownPlans {
-    /// A plan is new or has changed. `several`: the client knows plans by their ids.
+    /// Translates a new or changed plan. `several` is set if the client knows plans by their ids.
     pub(super) fn update(
         &mut self,
         mut update: RawObject,
@@ -52,7 +52,7 @@ impl DownPlans {
         told
     }
 
-    /// A plan is gone.
+    /// Translates the removal of a plan.
     pub(super) fn remove(&mut self, update: &RawObject, several: bool) -> Vec<UpdateTranslation> {
         if several {
             return vec![UpdateTranslation::Unchanged];
@@ -66,7 +66,7 @@ impl DownPlans {
         self.to_single_plan(update.clone().without(&["planId"]))
     }
 
-    /// All plans as one.
+    /// Merges all plans into one.
     fn to_single_plan(&self, mut update: RawObject) -> Vec<UpdateTranslation> {
         let entries: Vec<&RawValue> = self
             .0
@@ -84,7 +84,7 @@ impl DownPlans {
     }
 }
 
-/// The entries of a plan; version 1 has none that are cancelled.
+/// Returns the entries of a plan as in version 1, which has no cancelled entries.
 fn entries_to_v1(plan: &RawObject) -> Vec<Box<RawValue>> {
     items(plan, "entries")
         .into_iter()

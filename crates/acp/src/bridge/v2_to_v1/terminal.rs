@@ -1,5 +1,5 @@
-//! Terminals of the agent's. Version 1 has no words for them, but many clients show what agents put into
-//! `_meta` of the tool call that the terminal is part of.
+//! Terminals of the agent. Version 1 does not have them, but many clients show what agents put into `_meta` of the
+//! tool call that shows the terminal.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -12,7 +12,7 @@ use super::non_null;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
-/// How much of its output is kept until a terminal is part of a call, in bytes; of more, the end.
+/// How many bytes of output are stored until a call shows the terminal. Of longer output, the end is.
 const KEPT: usize = 64 * 1024;
 
 /// The terminals of a session.
@@ -21,22 +21,22 @@ pub(super) struct DownTerminals(LruMap<DownTerminal, 128>);
 
 #[derive(Default)]
 struct DownTerminal {
-    /// The tool call it is part of, once one has shown it.
+    /// The tool call that shows it, if any.
     call: Option<String>,
     command: Option<Box<RawValue>>,
     cwd: Option<Box<RawValue>>,
-    /// What it has printed that no call has shown yet.
+    /// Output that no call has shown yet.
     pending_output: String,
-    /// The beginning of a character whose end has not come yet.
+    /// The start of a character that is still incomplete.
     partial_char: Utf8Pieces,
-    /// All the bytes it has printed.
+    /// A digest of all the bytes it has printed.
     digest: TextDigest,
-    /// How it ended, until a call has shown it.
+    /// Its exit status, until a call has shown it.
     exit_status: Option<RawObject>,
 }
 
 impl DownTerminals {
-    /// A terminal as it is now, or what it has printed.
+    /// Translates the state of a terminal, or a chunk of its output.
     pub(super) fn update(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let Some(id) = update.field::<String>("terminalId") else {
             return Vec::new();
@@ -74,7 +74,7 @@ impl DownTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// A call shows these items; terminals among them are from now on told as part of it.
+    /// Records that a call shows these items. Terminals among them are reported with this call from now on.
     pub(super) fn show(
         &mut self,
         call: &str,
@@ -99,7 +99,8 @@ impl DownTerminals {
 }
 
 impl DownTerminal {
-    /// The characters that have become whole with these bytes; `all`: they are all that was printed.
+    /// Decodes output to the characters that are complete by now. `all` means that `base64` is the whole output so
+    /// far.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
         let Ok(bytes) = STANDARD.decode(base64) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -108,7 +109,7 @@ impl DownTerminal {
         let new = if all {
             let new = self.digest.rest(&bytes).map(<[u8]>::to_vec);
             new.unwrap_or_else(|| {
-                // What was shown cannot be taken back: the whole is shown below it.
+                // Shown output cannot be taken back, so the whole output is shown below it.
                 self.digest = TextDigest::default();
                 self.partial_char.clear();
                 bytes
@@ -122,7 +123,7 @@ impl DownTerminal {
 
     fn buffer_output(&mut self, text: &str) {
         self.pending_output.push_str(text);
-        // Once a call shows it, it is told at once, all of it.
+        // A terminal that a call shows reports its output immediately and in full.
         if self.call.is_none() && self.pending_output.len() > KEPT {
             let mut begin = self.pending_output.len() - KEPT;
             while !self.pending_output.is_char_boundary(begin) {
@@ -132,7 +133,7 @@ impl DownTerminal {
         }
     }
 
-    /// Tells what is to be told, if a call shows it.
+    /// Returns an update with everything not yet reported, if a call shows the terminal.
     fn take_update(&mut self, id: &str, named: bool) -> Option<UpdateTranslation> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};

@@ -1,5 +1,5 @@
-//! Tool calls. In version 2 they are told piece by piece and `null` clears; in version 1 the first
-//! message of a call is its announcement, and content is told whole.
+//! Tool calls. In version 2 they are updated in parts, and `null` clears a field. In version 1 the first message of a
+//! call announces it, and content is always sent whole.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,13 @@ use super::super::json::{
 use super::DownSession;
 use crate::lru_map::LruMap;
 
-/// How much is kept of a call's content, in bytes; of more than that, the end.
+/// How many bytes of a call's content are stored. Of longer content, the end is.
 const KEPT_OF_CALL: usize = 256 * 1024;
 
-/// How much is kept of all calls' content, in bytes; beyond it, that of the oldest is forgotten.
+/// How many bytes of all calls' content are stored. Beyond it, the oldest calls are forgotten.
 const KEPT: usize = 4 * 1024 * 1024;
 
-/// The calls of a session.
+/// The tool calls of a session.
 #[derive(Default)]
 pub(super) struct DownToolCalls {
     calls: LruMap<DownToolCall, 512>,
@@ -29,25 +29,25 @@ pub(super) struct DownToolCalls {
 #[derive(Default)]
 struct DownToolCall {
     title: String,
-    /// What it has produced, in version 1's words.
+    /// What it has produced, in version 1's dialect.
     content: VecDeque<Box<RawValue>>,
     size: usize,
     has_locations: bool,
 }
 
 impl DownToolCalls {
-    /// Makes sure that the call is known, and tells whether it was.
+    /// Adds the call if it is new. Returns whether it was known already.
     fn ensure_known(&mut self, id: &str) -> bool {
         let known = self.calls.contains(id);
         self.calls.touch(id);
         if !known {
-            // Another may have been forgotten for it.
+            // Another call may have been evicted.
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
         }
         known
     }
 
-    /// Adds to a call's content, or sets it anew.
+    /// Appends to a call's content, or replaces it if `anew` is set.
     fn add_content(&mut self, id: &str, content: Vec<Box<RawValue>>, anew: bool) {
         let Some(call) = self.calls.get_mut(id) else {
             return;
@@ -70,20 +70,20 @@ impl DownToolCalls {
         self.size += call.size;
     }
 
-    /// Forgets old calls' content until what is left is within the limit.
+    /// Forgets old calls, except `but`, until the stored content is within the limit.
     fn drop_oldest_content(&mut self, but: &str) {
         while self.size > KEPT && self.calls.forget_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
         }
         if let Some(call) = self.calls.get_mut(but).filter(|call| call.size > KEPT) {
-            // One item that is too large by itself.
+            // A single item exceeds the limit.
             self.size -= call.size;
             call.content.clear();
             call.size = 0;
         }
     }
 
-    /// The title of a call that the client knows.
+    /// Returns the title of a call that the client knows.
     pub(super) fn title(&self, id: &str) -> Option<&str> {
         let call = self.calls.get(id)?;
         Some(call.title.as_str()).filter(|title| !title.is_empty())
@@ -101,7 +101,7 @@ impl DownToolCalls {
 }
 
 impl DownSession {
-    /// A tool call as it is now.
+    /// Translates the current state of a tool call.
     pub(super) fn tool_call(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
@@ -116,7 +116,7 @@ impl DownSession {
         if let Some(mut title) = update.field::<String>("title")
             && let Some(call) = self.calls.calls.get_mut(&id)
         {
-            // It is for permission requests, where nobody reads more.
+            // The title is for permission requests, where nobody reads more than this.
             truncate(&mut title, 1024);
             call.title = title;
         }
@@ -138,7 +138,7 @@ impl DownSession {
         emits
     }
 
-    /// A piece of what a tool call has produced.
+    /// Translates a chunk of a tool call's content.
     pub(super) fn tool_call_chunk(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
@@ -161,7 +161,7 @@ impl DownSession {
         emits
     }
 
-    /// A call that has not said where it works does so where its diffs are.
+    /// Adds the paths of a call's diffs as its locations, if it has reported none itself.
     fn add_locations(&mut self, id: &str, update: &mut RawObject, paths: Vec<String>) {
         let Some(call) = self.calls.calls.get_mut(id) else {
             return;
@@ -177,7 +177,7 @@ impl DownSession {
     }
 }
 
-/// What `null` clears has the value that version 1 has for nothing.
+/// Replaces each `null` that clears a field with version 1's empty value, and removes the others.
 pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [
@@ -196,7 +196,7 @@ pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
     update
 }
 
-/// Statuses that version 1 does not have.
+/// Replaces statuses that version 1 does not have.
 pub(super) fn status_to_v1(update: &mut RawObject) {
     let status = match update.field::<String>("status").as_deref() {
         None | Some("pending" | "in_progress" | "completed" | "failed") => return,
@@ -209,7 +209,7 @@ pub(super) fn status_to_v1(update: &mut RawObject) {
     update.set("status", to_raw_value(status));
 }
 
-/// The content of a tool call, item by item, and the files of its diffs.
+/// Translates the content of a tool call, item by item. Returns the paths of its diffs.
 pub(super) fn content_to_v1(update: &mut RawObject) -> Vec<String> {
     let mut paths = Vec::new();
     let content: Vec<Box<RawValue>> = items(update, "content")

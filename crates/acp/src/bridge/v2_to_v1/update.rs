@@ -1,4 +1,4 @@
-//! What happens in a session.
+//! Updates of a session.
 
 use acp_wire::RawObject;
 
@@ -8,7 +8,7 @@ use super::initialize::V1ClientFeatures;
 use super::{DownSession, DownTurn};
 
 impl DownSession {
-    /// What the client is told of an update.
+    /// Translates one update.
     pub(super) fn update(
         &mut self,
         client: &V1ClientFeatures,
@@ -63,7 +63,7 @@ impl DownSession {
         }
     }
 
-    /// Whether this is the client's own prompt, told again. In a replay it is history.
+    /// Returns `true` if this message is the client's own prompt. During a replay it is history instead.
     fn is_echo(&mut self, message: &RawObject) -> bool {
         let Some(id) = message.field::<String>("messageId") else {
             return false;
@@ -75,7 +75,7 @@ impl DownSession {
         if self.echoes.contains(&id) || self.turns.iter().any(is_it) {
             return true;
         }
-        // The agent may tell the message before it says which one it is.
+        // The agent may send the message before the response that contains its id.
         let unnamed = self.turns.iter_mut().find(|turn| turn.message_id.is_none());
         let found = unnamed.is_some();
         if let Some(turn) = unnamed {

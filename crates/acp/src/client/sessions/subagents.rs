@@ -1,8 +1,7 @@
 //! Subagents on the client's side: `subagent_update`.
 //!
-//! A session that an open session announces is open, too: what happens there is shown in its parent's thread, and
-//! what is asked there is asked. There are so many of them at most; what an agent tells of further ones is shown, and
-//! what happens there is not.
+//! A session that an open session announces is open, too. Its items are shown in its parent's thread, and its
+//! requests are handled. The number of subagents is limited: further ones are shown, but their updates are not.
 
 use acp_wire::v1::SessionId;
 use tokio_util::sync::CancellationToken;
@@ -11,14 +10,14 @@ use super::{ClientSessionEntry, ClientSessions, UNCLAIMED};
 use crate::thread::Thread;
 use crate::update::Update;
 
-/// How many subagents a connection may have. All their threads together keep as much as one session's.
+/// How many subagents a connection may have. All their threads together may store as much as one session's.
 const SUBAGENTS: usize = UNCLAIMED;
 
-/// How deep subagents may have subagents.
+/// How many levels subagents may be nested.
 const DEPTH: usize = 16;
 
 impl ClientSessions {
-    /// Folds an update into the thread of its session, and looks at that.
+    /// Applies an update to the thread of its session, and runs `f` on the session.
     pub(crate) fn receive_update<T>(
         &self,
         id: &SessionId,
@@ -35,7 +34,7 @@ impl ClientSessions {
         done
     }
 
-    /// A session has announced a subagent, which is open from here on.
+    /// Opens the session of a subagent that another session has announced.
     fn adopt(&self, parent: &SessionId, child: &SessionId) {
         let ancestors = self.ancestors(parent);
         if ancestors.contains(child) || ancestors.len() >= DEPTH {
@@ -79,7 +78,7 @@ impl ClientSessions {
         self.add(child, state, None);
     }
 
-    /// A session, its parent, and so on.
+    /// Returns a session, its parent, and so on.
     fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
         let sessions = self.lock();
         let parent = |id: &SessionId| sessions.parents.get(id).cloned();
@@ -88,7 +87,7 @@ impl ClientSessions {
             .collect()
     }
 
-    /// The subagents of a session, and theirs.
+    /// Returns the subagents of a session, and their subagents.
     pub(super) fn descendants(&self, id: &SessionId) -> Vec<SessionId> {
         let sessions = self.lock();
         let mut found = vec![id.clone()];
@@ -105,19 +104,19 @@ impl ClientSessions {
         found.split_off(1)
     }
 
-    /// The session is gone, or is going to be replayed: so are its subagents.
+    /// Removes the subagents of a session that was closed or is going to be replayed.
     pub(super) fn remove_subagents(&self, id: &SessionId) {
         for child in self.descendants(id) {
             self.remove_one(&child);
         }
     }
 
-    /// Returns the session that the user has opened: this one, or the one that this subagent works for.
+    /// Returns the session that the user has opened: this one, or the one at the top of this subagent's parents.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).pop().unwrap_or_else(|| id.clone())
     }
 
-    /// What a subagent is called; `None` for a session that is none.
+    /// Returns the name of a subagent. `None` if the session is not a subagent.
     pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
         let parent = self.lock().parents.get(id).cloned()?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
@@ -126,8 +125,8 @@ impl ClientSessions {
         Some(name.unwrap_or_else(|| id.to_string()))
     }
 
-    /// The turn that a subagent works for: that of the session which the user has opened; it may work while none runs
-    /// there. `None` for a session that is no subagent.
+    /// Returns the token of the turn that a subagent works for: the turn of the session that the user has opened. The
+    /// subagent may work while no turn runs there. `None` if the session is not a subagent.
     pub(crate) fn turn_of(&self, id: &SessionId) -> Option<CancellationToken> {
         let opened = self.root_session(id);
         if opened == *id {
