@@ -2,8 +2,8 @@
 //!
 //! Changes that must outlive the process are written to the [`SessionLog`] first.
 
+mod session_tools;
 pub(crate) mod steering;
-mod tool_session;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

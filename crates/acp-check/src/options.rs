@@ -78,7 +78,7 @@ impl CheckOptions {
                 "Make a plan of three steps for renaming notes.txt, and show it. Do not carry it out."
             }
             AgentTask::Remember => "Remember the number 7351. Answer with one word: noted.",
-            AgentTask::Ask => "Ask me which colour I like, by the tool for asking if you have one.",
+            AgentTask::Ask => "Ask me which color I like, by the tool for asking if you have one.",
             AgentTask::Delegate => {
                 "Have a subagent say hello, if you have subagents, and say when it has."
             }

@@ -34,13 +34,13 @@ fn render_text(list: &AgentList) -> String {
     let project = project.unwrap_or_default();
     let unless = match list.is_allowed {
         true => "",
-        false => " (not allowed yet; see `acp agents allow`)",
+        false => ", not allowed yet; see `acp agents allow`",
     };
     for (by, title) in [
         (AgentOrigin::User, format!("Your agents ({file}):")),
         (
             AgentOrigin::Project,
-            format!("Project agents ({project}){unless}:"),
+            format!("Project agents ({project}{unless}):"),
         ),
         (AgentOrigin::WellKnown, "Well-known:".to_owned()),
     ] {

@@ -287,7 +287,7 @@ async fn log_in_in_terminal(
             Err(CommandExit::CANCELLED)
         }
         Ok(exit) => Err(CommandExit::failed(format!(
-            "login failed: the agent's program exited with {exit}"
+            "login failed: the agent failed ({exit})"
         ))),
         Err(e) => Err(CommandExit::agent_failed(format!(
             "cannot start the agent's program: {e}"

@@ -423,9 +423,7 @@ async fn log_in_in_terminal(
     }
     match command.run_in_terminal().await {
         Ok(exit) if exit.success() => Ok(()),
-        Ok(exit) => Err(AgentFailure::Rejected(format!(
-            "the agent's program exited with {exit}"
-        ))),
+        Ok(exit) => Err(AgentFailure::Rejected(format!("the agent failed ({exit})"))),
         Err(e) => Err(AgentFailure::Rejected(format!(
             "cannot start the agent's program: {e}"
         ))),
@@ -476,7 +474,7 @@ async fn edit_externally(text: &str) -> Result<String, String> {
         .await
         .map_err(|e| failed("cannot start the editor", &e))?;
     if !exit.success() {
-        return Err(format!("the editor exited with {exit}"));
+        return Err(format!("the editor failed ({exit})"));
     }
     let text =
         std::fs::read_to_string(&file).map_err(|e| failed("cannot read the edited prompt", &e))?;

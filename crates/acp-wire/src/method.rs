@@ -312,14 +312,14 @@ macro_rules! method_table {
         }
     };
     (@responses $enum:ident $renum:ident { $( $var:ident = $name:literal, $result:ident; )+ }) => {
-        #[doc = concat!("The answer to a [`", stringify!($enum), "`].")]
+        #[doc = concat!("The response to a [`", stringify!($enum), "`].")]
         #[derive(Debug, Clone, serde::Serialize)]
         #[serde(untagged)]
         #[allow(clippy::large_enum_variant)]
         #[non_exhaustive]
         pub enum $renum {
             $(
-                #[doc = concat!("The answer to `", $name, "`.")]
+                #[doc = concat!("The response to `", $name, "`.")]
                 $var($result),
             )+
             /// The result of an extension method.

@@ -19,16 +19,16 @@ pub(crate) mod v1 {
             Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
             /// Returns whether authentication is required.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, needs "auth.status",
-                unstable "part of the unstable schema of November 2026; told by `auth.status`";
+                unstable "part of the unstable schema of November 2026; announced by `auth.status`";
             /// Lists the providers of models.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, needs "providers",
-                unstable "part of the unstable schema of November 2026; told by `providers`";
+                unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Configures a provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, needs "providers",
-                unstable "part of the unstable schema of November 2026; told by `providers`";
+                unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Disables a provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, needs "providers",
-                unstable "part of the unstable schema of November 2026; told by `providers`";
+                unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Session setup: opens a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse;
             /// Session setup: opens an existing session with a replay.
@@ -47,22 +47,22 @@ pub(crate) mod v1 {
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
             /// Session list: changes the title of a session.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, needs "sessionCapabilities.title",
-                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.title`";
+                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.title`";
             /// Session list: hides a session from lists, but keeps it stored.
             ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, needs "sessionCapabilities.archive",
-                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
+                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.archive`";
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, needs "sessionCapabilities.archive",
-                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.archive`";
+                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.archive`";
             /// Session list: returns whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "sessionCapabilities.status",
-                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.status`";
+                unstable "part of the unstable schema of November 2026; announced by `sessionCapabilities.status`";
             /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
-                unstable "agents in use have it; told by `sessionCapabilities.fork`";
+                unstable "agents in use have it; announced by `sessionCapabilities.fork`";
             /// Sets the model.
             SetSessionModel = "session/set_model", SetSessionModelRequest => SetSessionModelResponse,
-                unstable "agents in use have it instead of a config option; told by `models` in session setup";
+                unstable "agents in use have it instead of a config option; announced by `models` in session setup";
             /// Prompt turn: sends the user's message.
             Prompt = "session/prompt", PromptRequest => PromptResponse;
         }
@@ -102,7 +102,7 @@ pub(crate) mod v1 {
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification;
             /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification,
-                unstable "part of the unstable schema of November 2026; of agents that have `auth.status`";
+                unstable "part of the unstable schema of November 2026; sent by agents that announce `auth.status`";
         }
         /// A notification that either side sends.
         ProtocolNotification from Either {
@@ -130,16 +130,16 @@ pub(crate) mod v2 {
             Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
             /// Returns whether authentication is required.
             AuthStatus = "auth/status", AuthStatusRequest => AuthStatusResponse, shared, needs "auth.status",
-                unstable "part of the unstable schema of November 2026; told by `auth.status`";
+                unstable "part of the unstable schema of November 2026; announced by `auth.status`";
             /// Lists the providers of models.
             ListProviders = "providers/list", ListProvidersRequest => ListProvidersResponse, shared, needs "providers",
-                unstable "part of the unstable schema of November 2026; told by `providers`";
+                unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Configures a provider.
             SetProvider = "providers/set", SetProviderRequest => SetProviderResponse, shared, needs "providers",
-                unstable "part of the unstable schema of November 2026; told by `providers`";
+                unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Disables a provider.
             DisableProvider = "providers/disable", DisableProviderRequest => DisableProviderResponse, shared, needs "providers",
-                unstable "part of the unstable schema of November 2026; told by `providers`";
+                unstable "part of the unstable schema of November 2026; announced by `providers`";
             /// Session setup: opens a new session.
             NewSession = "session/new", NewSessionRequest => NewSessionResponse, needs "session";
             /// Session setup: opens an existing session, with or without a replay.
@@ -152,29 +152,29 @@ pub(crate) mod v2 {
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, shared, needs "session";
             /// Session list: changes the title of a session.
             SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, shared, needs "session.title",
-                unstable "part of the unstable schema of November 2026; told by `session.title`";
+                unstable "part of the unstable schema of November 2026; announced by `session.title`";
             /// Session list: hides a session from lists, but keeps it stored.
             ArchiveSession = "session/archive", ArchiveSessionRequest => ArchiveSessionResponse, shared, needs "session.archive",
-                unstable "part of the unstable schema of November 2026; told by `session.archive`";
+                unstable "part of the unstable schema of November 2026; announced by `session.archive`";
             /// Session list: shows an archived session in lists again.
             UnarchiveSession = "session/unarchive", UnarchiveSessionRequest => UnarchiveSessionResponse, shared, needs "session.archive",
-                unstable "part of the unstable schema of November 2026; told by `session.archive`";
+                unstable "part of the unstable schema of November 2026; announced by `session.archive`";
             /// Session list: returns whether a session is open.
             SessionStatus = "session/status", SessionStatusRequest => SessionStatusResponse, needs "session.status",
-                unstable "part of the unstable schema of November 2026; told by `session.status`";
+                unstable "part of the unstable schema of November 2026; announced by `session.status`";
             /// Opens a new session that starts as a copy of another one.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
-                unstable "agents in use have it; told by `session.fork`";
+                unstable "agents in use have it; announced by `session.fork`";
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse, needs "session";
             /// Prompt lifecycle: sends the user's message. The response confirms that it was accepted.
             Prompt = "session/prompt", PromptRequest => PromptResponse, needs "session";
             /// Tool calls: cancels a tool call.
             CancelToolCall = "tool_call/cancel", CancelToolCallRequest => CancelToolCallResponse,
-                unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the tool call";
+                unstable "newer than the draft of August 2026; announced by `capabilities.cancel` of the tool call";
             /// Tool calls: terminates the command in a display terminal.
             CancelTerminal = "terminal/cancel", CancelTerminalRequest => CancelTerminalResponse,
-                unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the terminal";
+                unstable "newer than the draft of August 2026; announced by `capabilities.cancel` of the terminal";
         }
         /// A request that an agent sends to a client.
         AgentRequest from Agent answered by ClientResponse {
@@ -198,7 +198,7 @@ pub(crate) mod v2 {
             CompleteElicitation = "elicitation/complete", CompleteElicitationNotification, shared;
             /// Reports a change of the authentication status.
             AuthStatusUpdate = "auth/status_update", AuthStatusUpdateNotification, shared,
-                unstable "part of the unstable schema of November 2026; of agents that have `auth.status`";
+                unstable "part of the unstable schema of November 2026; sent by agents that announce `auth.status`";
         }
         /// A notification that either side sends.
         ProtocolNotification from Either {

@@ -117,13 +117,13 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Clone, Copy, PartialEq)]
-    enum Colour {
+    enum Color {
         Red,
         Blue,
     }
 
-    impl Tags for Colour {
-        const FIELD: &'static str = "colour";
+    impl Tags for Color {
+        const FIELD: &'static str = "color";
         fn of(tag: &str) -> Option<Self> {
             match tag {
                 "red" | "rouge" => Some(Self::Red),
@@ -137,34 +137,34 @@ mod tests {
 
     /// The result of [`open`].
     #[derive(Debug, PartialEq)]
-    enum OpenedColour {
-        Streamed(Colour, Fields),
-        Kept(Colour, Fields),
+    enum OpenedColor {
+        Streamed(Color, Fields),
+        Kept(Color, Fields),
         Unknown(String, String),
         Untagged(String),
     }
 
-    impl<'de> Deserialize<'de> for OpenedColour {
+    impl<'de> Deserialize<'de> for OpenedColor {
         fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
             struct SeenVisitor;
             impl<'de> Visitor<'de> for SeenVisitor {
-                type Value = OpenedColour;
+                type Value = OpenedColor;
                 fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.write_str("an object")
                 }
-                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenedColour, A::Error> {
+                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OpenedColor, A::Error> {
                     let text = |object| serde_json::to_string(&object).unwrap();
-                    Ok(match open::<Colour, A>(map)? {
-                        TaggedObject::Tagged(colour, rest @ UntaggedFields::Streamed(_)) => {
-                            OpenedColour::Streamed(colour, rest.read()?)
+                    Ok(match open::<Color, A>(map)? {
+                        TaggedObject::Tagged(color, rest @ UntaggedFields::Streamed(_)) => {
+                            OpenedColor::Streamed(color, rest.read()?)
                         }
-                        TaggedObject::Tagged(colour, rest @ UntaggedFields::Buffered(_)) => {
-                            OpenedColour::Kept(colour, rest.read()?)
+                        TaggedObject::Tagged(color, rest @ UntaggedFields::Buffered(_)) => {
+                            OpenedColor::Kept(color, rest.read()?)
                         }
                         TaggedObject::Unknown(tag, object) => {
-                            OpenedColour::Unknown(tag, text(object))
+                            OpenedColor::Unknown(tag, text(object))
                         }
-                        TaggedObject::Untagged(object) => OpenedColour::Untagged(text(object)),
+                        TaggedObject::Untagged(object) => OpenedColor::Untagged(text(object)),
                     })
                 }
             }
@@ -172,7 +172,7 @@ mod tests {
         }
     }
 
-    fn see(json: &str) -> Result<OpenedColour, serde_json::Error> {
+    fn see(json: &str) -> Result<OpenedColor, serde_json::Error> {
         serde_json::from_str(json)
     }
 
@@ -182,40 +182,40 @@ mod tests {
 
     #[test]
     fn a_tag_that_comes_first_leaves_the_rest_unread() {
-        let seen = see(r#"{"colour":"red","a":1,"b":2}"#).unwrap();
+        let seen = see(r#"{"color":"red","a":1,"b":2}"#).unwrap();
         assert_eq!(
             seen,
-            OpenedColour::Streamed(Colour::Red, fields([("a", 1), ("b", 2)]))
+            OpenedColor::Streamed(Color::Red, fields([("a", 1), ("b", 2)]))
         );
         let seen = see(r#"{ "col\u006fur" : "r\u0065d" }"#).unwrap();
-        assert_eq!(seen, OpenedColour::Streamed(Colour::Red, fields([])));
+        assert_eq!(seen, OpenedColor::Streamed(Color::Red, fields([])));
         assert_eq!(
-            see(r#"{"colour":"rouge"}"#).unwrap(),
-            OpenedColour::Streamed(Colour::Red, fields([]))
+            see(r#"{"color":"rouge"}"#).unwrap(),
+            OpenedColor::Streamed(Color::Red, fields([]))
         );
     }
 
     #[test]
     fn a_tag_that_does_not_come_first_keeps_the_fields_on_both_sides() {
-        let seen = see(r#"{"a":1,"colour":"blue","b":2}"#).unwrap();
+        let seen = see(r#"{"a":1,"color":"blue","b":2}"#).unwrap();
         assert_eq!(
             seen,
-            OpenedColour::Kept(Colour::Blue, fields([("a", 1), ("b", 2)]))
+            OpenedColor::Kept(Color::Blue, fields([("a", 1), ("b", 2)]))
         );
-        let seen = see(r#"{"a":1,"colour":"blue"}"#).unwrap();
-        assert_eq!(seen, OpenedColour::Kept(Colour::Blue, fields([("a", 1)])));
+        let seen = see(r#"{"a":1,"color":"blue"}"#).unwrap();
+        assert_eq!(seen, OpenedColor::Kept(Color::Blue, fields([("a", 1)])));
     }
 
     #[test]
     fn an_unknown_tag_keeps_everything_in_its_order() {
         for json in [
-            r#"{"colour":"mauve","b":1.50,"a":[ 1 ]}"#,
-            r#"{"b":1.50,"colour":"mauve","a":[ 1 ]}"#,
-            r#"{"b":1.50,"a":[ 1 ],"colour":"mauve"}"#,
+            r#"{"color":"mauve","b":1.50,"a":[ 1 ]}"#,
+            r#"{"b":1.50,"color":"mauve","a":[ 1 ]}"#,
+            r#"{"b":1.50,"a":[ 1 ],"color":"mauve"}"#,
         ] {
             assert_eq!(
                 see(json).unwrap(),
-                OpenedColour::Unknown("mauve".to_owned(), json.to_owned())
+                OpenedColor::Unknown("mauve".to_owned(), json.to_owned())
             );
         }
     }
@@ -223,22 +223,22 @@ mod tests {
     #[test]
     fn no_tag_keeps_everything() {
         for json in ["{}", r#"{"b":1,"a":2}"#] {
-            assert_eq!(see(json).unwrap(), OpenedColour::Untagged(json.to_owned()));
+            assert_eq!(see(json).unwrap(), OpenedColor::Untagged(json.to_owned()));
         }
-        let seen = see(r#"{"b":1,"colour":null,"a":2}"#).unwrap();
-        assert_eq!(seen, OpenedColour::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
+        let seen = see(r#"{"b":1,"color":null,"a":2}"#).unwrap();
+        assert_eq!(seen, OpenedColor::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
     }
 
     #[test]
     fn a_tag_that_is_not_a_string_is_an_error() {
         for json in [
-            r#"{"colour":5}"#,
-            r#"{"a":1,"colour":["red"]}"#,
-            r#"{"colour":true}"#,
+            r#"{"color":5}"#,
+            r#"{"a":1,"color":["red"]}"#,
+            r#"{"color":true}"#,
         ] {
             let error = see(json).unwrap_err();
             assert!(
-                error.to_string().contains(r#"a string in "colour""#),
+                error.to_string().contains(r#"a string in "color""#),
                 "{error}"
             );
         }
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_the_rest_is_said() {
-        for json in [r#"{"colour":"red","a":"x"}"#, r#"{"a":"x","colour":"red"}"#] {
+        for json in [r#"{"color":"red","a":"x"}"#, r#"{"a":"x","color":"red"}"#] {
             let error = see(json).unwrap_err();
             assert!(
                 error.to_string().contains("invalid type: string \"x\""),
@@ -258,7 +258,7 @@ mod tests {
     // The macro that uses it.
     tagged! {
         /// With a variant that has no tag, an alias and a fallback.
-        pub enum ColourUnion by "colour" {
+        pub enum ColorUnion by "color" {
             /// One.
             Red(crate::v1::TextContent) = "red" | "rouge",
             ;
@@ -268,45 +268,45 @@ mod tests {
         fallback = crimson;
     }
 
-    fn crimson(tag: &str, object: &RawObject) -> Option<ColourUnion> {
-        (tag == "crimson").then(|| object.read().ok().map(ColourUnion::Red))?
+    fn crimson(tag: &str, object: &RawObject) -> Option<ColorUnion> {
+        (tag == "crimson").then(|| object.read().ok().map(ColorUnion::Red))?
     }
 
     #[test]
     fn the_macro_writes_todays_tag_whatever_it_read() {
         for tag in ["red", "rouge", "crimson"] {
             for json in [
-                format!(r#"{{"colour":"{tag}","text":"t"}}"#),
-                format!(r#"{{"text":"t","colour":"{tag}"}}"#),
+                format!(r#"{{"color":"{tag}","text":"t"}}"#),
+                format!(r#"{{"text":"t","color":"{tag}"}}"#),
             ] {
-                let paint: ColourUnion = serde_json::from_str(&json).unwrap();
-                assert_eq!(paint, ColourUnion::Red(crate::v1::TextContent::new("t")));
+                let paint: ColorUnion = serde_json::from_str(&json).unwrap();
+                assert_eq!(paint, ColorUnion::Red(crate::v1::TextContent::new("t")));
                 assert_eq!(
                     serde_json::to_string(&paint).unwrap(),
-                    r#"{"colour":"red","text":"t"}"#
+                    r#"{"color":"red","text":"t"}"#
                 );
             }
         }
-        assert_eq!(ColourUnion::TAGS, ["red"]);
+        assert_eq!(ColorUnion::TAGS, ["red"]);
     }
 
     #[test]
     fn the_macro_offers_an_unknown_tag_to_the_fallback_only() {
         // The fallback accepts the tag, but cannot read the object.
-        let json = r#"{"colour":"crimson","name":"n","value":"v"}"#;
-        let paint: ColourUnion = serde_json::from_str(json).unwrap();
-        assert!(matches!(paint, ColourUnion::Unknown(_)), "{paint:?}");
+        let json = r#"{"color":"crimson","name":"n","value":"v"}"#;
+        let paint: ColorUnion = serde_json::from_str(json).unwrap();
+        assert!(matches!(paint, ColorUnion::Unknown(_)), "{paint:?}");
         assert_eq!(serde_json::to_string(&paint).unwrap(), json);
 
-        let paint: ColourUnion = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
+        let paint: ColorUnion = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
         assert_eq!(
             paint,
-            ColourUnion::Plain(crate::v1::HttpHeader::new("n", "v"))
+            ColorUnion::Plain(crate::v1::HttpHeader::new("n", "v"))
         );
         assert_eq!(
             serde_json::to_string(&paint).unwrap(),
             r#"{"name":"n","value":"v"}"#
         );
-        assert!(serde_json::from_str::<ColourUnion>(r#"{"name":"n"}"#).is_err());
+        assert!(serde_json::from_str::<ColorUnion>(r#"{"name":"n"}"#).is_err());
     }
 }

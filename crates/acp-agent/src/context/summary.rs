@@ -181,7 +181,7 @@ fn message_text(message: &ModelMessage, share: usize) -> String {
         ModelMessage::User(content) => {
             let who = match summary_span(message) {
                 Some(_) => "EARLIER SUMMARY",
-                None => "PERSON",
+                None => "USER",
             };
             let mut part = format!("{who}:\n");
             for block in content {

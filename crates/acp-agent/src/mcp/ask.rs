@@ -135,9 +135,9 @@ impl SessionMcpServer {
                     Ok(answer) => Ok(answer),
                     Err(error) => Err(self.request_error(ready, error).await),
                 },
-                changed = wait_for_progress_after(next, &mut progress) => {
+                () = wait_for_progress_after(next, &mut progress) => {
                     let news = progress.borrow_and_update().clone();
-                    if let (true, Some(news), Some(call)) = (changed, news, call) {
+                    if let (Some(news), Some(call)) = (news, call) {
                         next = Instant::now() + SHOW_EVERY;
                         if let Err(error) = call.content(vec![text(progress_text(&news))]).await {
                             break Err(McpRequestError::Fault(error.into()));
@@ -163,7 +163,7 @@ impl SessionMcpServer {
         let why = match error {
             ServiceError::McpError(error) => {
                 let said = head(&error.message, LONGEST);
-                format!("The MCP server `{name}` refused this: {said}")
+                format!("The MCP server `{name}` rejected the request: {said}")
             }
             ServiceError::Timeout { timeout } => format!(
                 "The MCP server `{name}` did not respond within {} s; the request was cancelled.",
@@ -225,16 +225,12 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     loss.ok().map(|loss| loss.why)
 }
 
-/// Waits until `at`, then for new progress, and returns `true`. Waits forever if there can be no more progress.
-async fn wait_for_progress_after(
-    at: Instant,
-    progress: &mut watch::Receiver<Option<McpProgress>>,
-) -> bool {
+/// Waits until `at`, then for new progress. Waits forever if there can be no more progress.
+async fn wait_for_progress_after(at: Instant, progress: &mut watch::Receiver<Option<McpProgress>>) {
     sleep_until(at).await;
     if progress.changed().await.is_err() {
         std::future::pending::<()>().await;
     }
-    true
 }
 
 /// Formats progress for the user.

@@ -160,7 +160,7 @@ impl McpContent {
                 self.add_media(&what, image.data.len(), block.clone());
             }
             ContentBlock::Audio(audio) => {
-                let what = format!("sound, {}", one_line(&audio.mime_type));
+                let what = format!("audio, {}", one_line(&audio.mime_type));
                 self.add_media(&what, audio.data.len(), block.clone());
             }
             ContentBlock::Resource(embedded) => match &embedded.resource {
@@ -255,7 +255,7 @@ mod tests {
         for part in [
             "words",
             "an image, image/png",
-            "sound, audio/wav",
+            "audio, audio/wav",
             "file:///a:\ninside",
             "db://b: a table",
         ] {

@@ -44,7 +44,7 @@ impl ConnectFailure {
             }
             ClientInitializeError::JsonRpcError(error) => {
                 let message = head(&error.message, LONGEST);
-                Self::lasting(format!("It refused the connection: {message}."))
+                Self::lasting(format!("It rejected the connection: {message}."))
             }
             ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
             other => Self::passing(format!("Invalid MCP response: {}.", chain(other))),
@@ -96,7 +96,7 @@ impl ConnectFailure {
     /// if any.
     fn unauthorized(challenge: &str) -> Self {
         let oauth = if challenge_parameter(challenge, "resource_metadata").is_some() {
-            "  It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
+            " It also supports OAuth, which this agent does not support yet; many such servers issue tokens that you can use instead."
         } else {
             ""
         };

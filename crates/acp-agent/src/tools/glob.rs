@@ -192,11 +192,11 @@ fn find_matches(
         |file, opened| {
             if found.files.len() == MOST_SEEN {
                 found.has_more = true;
-                return WalkStep::Skip;
+                return WalkStep::Stop;
             }
             if !can_show_name(may, file, tree.roots()) {
                 found.withheld_count += 1;
-                return WalkStep::Descend;
+                return WalkStep::Continue;
             }
             let changed = opened.metadata().and_then(|metadata| metadata.modified());
             let changed =
@@ -204,7 +204,7 @@ fn find_matches(
             found
                 .files
                 .push((changed, file.to_string_lossy().into_owned()));
-            WalkStep::Descend
+            WalkStep::Continue
         },
     )?;
     found

@@ -248,7 +248,7 @@ fn find_matches(
             };
             if !may.is_none_or(read) {
                 found.withheld_count += 1;
-                return WalkStep::Descend;
+                return WalkStep::Continue;
             }
             let before = found.match_count;
             let sink = SearchSink {
@@ -261,9 +261,9 @@ fn find_matches(
             }
             found.file_count += usize::from(found.match_count > before);
             if found.is_truncated {
-                WalkStep::Skip
+                WalkStep::Stop
             } else {
-                WalkStep::Descend
+                WalkStep::Continue
             }
         },
     )?;

@@ -139,7 +139,7 @@ impl DirectoryTree {
         opened.map_err(|refusal| self.0.explain(path, &refusal))
     }
 
-    /// Visits the files under a directory, ordered by name, until `visit` returns [`WalkStep::Skip`]. If the path is a
+    /// Visits the files under a directory, ordered by name, until `visit` returns [`WalkStep::Stop`]. If the path is a
     /// file, visits only that. Files that `.gitignore` or `.ignore` match are left out. Hidden files are left out
     /// unless `hidden` is set. Symlinks are not followed.
     pub(crate) fn walk(
@@ -195,7 +195,7 @@ impl DirectoryTree {
                     }
                     TreeEntryKind::File => {
                         if let Ok(opened) = open_file(&dir, &name)
-                            && visit(&file, opened) == WalkStep::Skip
+                            && visit(&file, opened) == WalkStep::Stop
                         {
                             return Ok(());
                         }
@@ -232,8 +232,8 @@ impl DirectoryTree {
 /// Whether a walk continues after a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkStep {
-    Descend,
-    Skip,
+    Continue,
+    Stop,
 }
 
 /// The ignore rules of a directory, and those of its parents.

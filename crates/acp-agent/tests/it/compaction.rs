@@ -83,7 +83,7 @@ async fn a_window_that_is_nearly_full_is_emptied_and_the_session_shows_all() {
         assert_eq!(first.lines(), ["user first"]);
         let asked = to_summarise(summary);
         assert!(
-            asked.contains("PERSON:\nfirst") && asked.contains("AGENT:\none"),
+            asked.contains("USER:\nfirst") && asked.contains("AGENT:\none"),
             "{asked}"
         );
         assert!(!asked.contains("second"), "{asked}");

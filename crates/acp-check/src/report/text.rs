@@ -21,7 +21,7 @@ const LONGEST_CAUSE: usize = 200;
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
     /// Whether to use colors.
-    pub colour: bool,
+    pub color: bool,
     /// Whether to show all evidence of all checks.
     pub verbose: bool,
     /// The maximum width of an evidence line, in characters.
@@ -44,7 +44,7 @@ fn render_text(report: &CheckReport, style: TextStyle) -> String {
 
 fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
     let paint = |code: &str, words: &str| {
-        if style.colour {
+        if style.color {
             format!("\u{1b}[{code}m{words}\u{1b}[0m")
         } else {
             words.to_owned()
@@ -54,8 +54,8 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
         writeln!(text, "{}", paint("1", &format!("{version}/{page}")))?;
         for outcome in outcomes {
             let check = &outcome.check;
-            let (mark, colour) = mark(outcome);
-            let mark = paint(colour, mark);
+            let (mark, color) = mark(outcome);
+            let mark = paint(color, mark);
             let expected = if report.is_expected(outcome) && outcome.verdict.reason().is_some() {
                 " (expected)"
             } else {
@@ -70,7 +70,7 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
             let requirement = check.sentence();
             writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
             if let Some(why) = outcome.verdict.reason() {
-                let why = paint(colour, &harmless(why));
+                let why = paint(color, &harmless(why));
                 writeln!(text, "               {why}")?;
             }
             let wrong = matches!(
@@ -117,12 +117,12 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
         writeln!(text, "{}", paint("31", surprise))?;
     }
     let summary = report.summary();
-    let colour = if summary.failed + summary.broken > 0 {
+    let color = if summary.failed + summary.broken > 0 {
         "31"
     } else {
         "32"
     };
-    writeln!(text, "{}", paint(colour, &summary.words(report.took)))
+    writeln!(text, "{}", paint(color, &summary.words(report.took)))
 }
 
 /// Returns the reasons that many checks share, and how many do: one fault shows in everything that builds on it.

@@ -200,7 +200,7 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
     let stdout = std::io::stdout();
     let text = match common.format {
         CheckFormat::Text => report.to_text(TextStyle {
-            colour: common.out.is_none()
+            color: common.out.is_none()
                 && stdout.is_terminal()
                 && std::env::var_os("NO_COLOR").is_none(),
             verbose: common.verbose,

@@ -466,7 +466,7 @@ fn output_that_nobody_reads_ends_the_run() {
 }
 
 #[test]
-fn there_are_no_colours_where_nobody_sees_them() {
+fn there_are_no_colors_where_nobody_sees_them() {
     let project = TestProject::new();
     let ended = project
         .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])

@@ -1,4 +1,4 @@
-//! `acp run` on a terminal: questions, colours, Ctrl-C as it is typed.
+//! `acp run` on a terminal: questions, colors, Ctrl-C as it is typed.
 
 use crate::common::terminal::CommandTerminal;
 use crate::common::{ACP, TestProject};
@@ -27,7 +27,7 @@ fn a_question_shows_what_it_is_about_and_takes_an_answer() {
     assert_eq!(code, Some(0), "{screen}");
     assert!(
         screen.contains("\u{1b}[32m+2nd"),
-        "the diff is coloured: {screen:?}"
+        "the diff is colored: {screen:?}"
     );
     assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
 }

@@ -10,11 +10,11 @@ fn form(json: &str) -> ElicitationSchema {
 #[test]
 fn answers_are_what_the_field_says_or_why_not() {
     let form = form(
-        r#"{"type": "object", "required": ["name", "colours"], "properties": {
+        r#"{"type": "object", "required": ["name", "colors"], "properties": {
             "age": {"type": "integer", "minimum": 18, "maximum": 99, "default": 42},
-            "colour": {"type": "string", "oneOf": [
+            "color": {"type": "string", "oneOf": [
                 {"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
-            "colours": {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b"]}, "maxItems": 2},
+            "colors": {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b"]}, "maxItems": 2},
             "name": {"type": "string", "title": "Full name", "minLength": 2, "pattern": "^[A-Z]"},
             "share": {"type": "number"},
             "sure": {"type": "boolean", "default": false},
@@ -23,7 +23,7 @@ fn answers_are_what_the_field_says_or_why_not() {
     );
     let fields = FormField::of(&form).unwrap();
     let names: Vec<&str> = fields.iter().map(FormField::name).collect();
-    assert_eq!(names, ["age", "colour", "colours", "name", "share", "sure"]);
+    assert_eq!(names, ["age", "color", "colors", "name", "share", "sure"]);
     let field = |name: &str| fields.iter().find(|field| field.name() == name).unwrap();
     let value = |name: &str, answer: &str| {
         field(name)
@@ -54,13 +54,13 @@ fn answers_are_what_the_field_says_or_why_not() {
     );
     value("share", "inf").unwrap_err();
     for green in ["2", "g", "Green"] {
-        assert_eq!(value("colour", green), text("g"));
+        assert_eq!(value("color", green), text("g"));
     }
     for wrong in ["0", "3", "blue"] {
-        value("colour", wrong).unwrap_err();
+        value("color", wrong).unwrap_err();
     }
-    assert_eq!(value("colours", "3, 1,3"), texts(&["b", "r"]));
-    value("colours", "1,2,3").unwrap_err();
+    assert_eq!(value("colors", "3, 1,3"), texts(&["b", "r"]));
+    value("colors", "1,2,3").unwrap_err();
     assert_eq!(
         value("sure", "Yes"),
         Ok(FieldAnswer::Value(Value::Boolean(true)))
@@ -73,7 +73,7 @@ fn answers_are_what_the_field_says_or_why_not() {
     assert_eq!(field("age").prompt(), "age (optional, 18 to 99) [42]");
     assert_eq!(field("name").prompt(), "Full name (2 or more characters)");
     assert_eq!(
-        field("colour").description_lines(),
+        field("color").description_lines(),
         ["  1) Red", "  2) Green"]
     );
 }
@@ -93,7 +93,7 @@ fn what_is_required_and_cannot_be_asked_is_named() {
 fn a_value_is_checked_as_it_is_typed_and_chosen() {
     let form = form(
         r#"{"type": "object", "properties": {
-            "colours": {"type": "array", "items": {"anyOf": [
+            "colors": {"type": "array", "items": {"anyOf": [
                 {"const": "r", "title": "Red"}, {"const": "g", "title": "Gr\u001b[1meen"}]}, "minItems": 1},
             "key": {"type": "string", "format": "password", "maxLength": 4},
             "port": {"type": "integer", "maximum": 65535},
@@ -104,29 +104,26 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
     let kinds: Vec<FormFieldKind> = fields.iter().map(FormField::kind).collect();
     use FormFieldKind::{Boolean, Integer, MultipleChoice, Secret};
     assert_eq!(kinds, [MultipleChoice, Secret, Integer, Boolean]);
-    let [colours, key, port, sure] = &fields[..] else {
+    let [colors, key, port, sure] = &fields[..] else {
         panic!("{fields:?}")
     };
     let some = |values: &[&str]| {
         let values = values.iter().map(|value| (*value).to_owned()).collect();
         Value::StringArray(values)
     };
-    colours.check(&some(&["g", "r"])).unwrap();
+    colors.check(&some(&["g", "r"])).unwrap();
     let why = |unfit: acp_host::elicitation::InvalidAnswer| unfit.to_string();
     assert_eq!(
-        colours.check(&some(&[])).map_err(why),
+        colors.check(&some(&[])).map_err(why),
         Err("Choose at least 1.".to_owned())
     );
     assert_eq!(
-        colours.check(&some(&["b"])).map_err(why),
+        colors.check(&some(&["b"])).map_err(why),
         Err("`b` is not one of the choices.".to_owned())
     );
-    colours.check(&Value::Boolean(true)).unwrap_err();
-    assert_eq!(colours.show(&some(&["g", "r"])), r"Gr\u{1b}[1meen, Red");
-    assert_eq!(
-        colours.bounds().as_deref(),
-        Option::Some("choose 1 or more")
-    );
+    colors.check(&Value::Boolean(true)).unwrap_err();
+    assert_eq!(colors.show(&some(&["g", "r"])), r"Gr\u{1b}[1meen, Red");
+    assert_eq!(colors.bounds().as_deref(), Option::Some("choose 1 or more"));
     key.parse("12345").unwrap_err();
     assert_eq!(port.parse(" 80 "), Ok(Value::Integer(80)));
     port.parse("65536").unwrap_err();

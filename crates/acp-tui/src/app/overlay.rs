@@ -104,7 +104,7 @@ impl SessionPicker {
         let outcome = self.picker.key(key);
         let doomed = self.delete_requested.take();
         self.picker.set_error(None);
-        if let PickerOutcome::KeyAction(DELETE, id) = &outcome
+        if let PickerOutcome::Action(DELETE, id) = &outcome
             && doomed.as_ref() != Some(id)
         {
             let title = self.items.iter().find(|item| item.value == *id);
@@ -362,9 +362,7 @@ impl App {
             ChatOverlay::Sessions(sessions) => {
                 let agent = sessions.agent;
                 match sessions.key(key) {
-                    PickerOutcome::KeyAction(key, id) => {
-                        OverlayOutcome::SessionAction(agent, key, id)
-                    }
+                    PickerOutcome::Action(key, id) => OverlayOutcome::SessionAction(agent, key, id),
                     other => picker_outcome(other, |id| OverlayOutcome::Session(agent, id)),
                 }
             }

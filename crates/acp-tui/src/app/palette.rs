@@ -17,6 +17,6 @@ impl App {
                 item
             })
             .collect();
-        ChatOverlay::Palette(Picker::new("Do", items))
+        ChatOverlay::Palette(Picker::new("Commands", items))
     }
 }

@@ -461,7 +461,7 @@ fn files_that_are_long_in_coming_hold_up_nobody() {
 }
 
 #[test]
-fn it_can_be_read_without_colours() {
+fn it_can_be_read_without_colors() {
     let mut w = EditorFixture::new();
     w.editor.set_placeholder("Say what is to be done\u{1b}[2J");
     let theme = Theme::new(Background::Light, Colors::None);

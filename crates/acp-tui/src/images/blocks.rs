@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_the_nearest_there_are() {
+    fn colors_are_the_nearest_there_are() {
         assert_eq!(nearest_indexed_color(0, 0, 0), 16);
         assert_eq!(nearest_indexed_color(255, 255, 255), 231);
         assert_eq!(nearest_indexed_color(255, 0, 0), 196);

@@ -153,7 +153,7 @@ mod tests {
     };
 
     #[test]
-    fn a_large_image_is_scaled_and_keeps_its_colours_and_proportions() {
+    fn a_large_image_is_scaled_and_keeps_its_colors_and_proportions() {
         let made = decode(&encoded(&halves(400, 400)), ROOM).unwrap();
         assert_eq!(made.dimensions(), (40, 20));
         assert_eq!(made.get_pixel(2, 2).0, [255, 0, 0, 255]);

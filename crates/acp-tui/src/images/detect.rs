@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn without_enough_colours_there_are_no_blocks() {
+    fn without_enough_colors_there_are_no_blocks() {
         let of = |colors, term| found(Images::Blocks, colors, &[("TERM", term)]);
         let indexed = Some(ImageProtocol::Blocks(ColorDepth::Indexed));
         assert_eq!(

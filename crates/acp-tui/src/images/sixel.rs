@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_stay_what_they_are() {
+    fn colors_stay_what_they_are() {
         let image = crate::images::tests::halves(64, 60);
         let row = rows(&image, 60).remove(0);
         assert!(row.contains(";2;100;0;0"), "{row}");

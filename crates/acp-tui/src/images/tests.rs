@@ -120,7 +120,7 @@ impl ImageScene {
 }
 
 #[test]
-fn what_is_seen_is_decoded_once_and_drawn_in_its_colours() {
+fn what_is_seen_is_decoded_once_and_drawn_in_its_colors() {
     let mut scene = ImageScene::new(ImageProtocol::Blocks(ColorDepth::Rgb));
     let before = scene.draw(0..4, |_| {});
     assert_eq!(before[(2, 0)].symbol(), " ");

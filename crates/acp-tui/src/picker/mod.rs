@@ -53,7 +53,7 @@ pub(crate) enum PickerOutcome<T> {
     /// The picker was closed without a choice.
     Closed,
     /// One of the [actions](Picker::action) was requested for this item.
-    KeyAction(char, T),
+    Action(char, T),
 }
 
 /// A list to choose from, in a window over the screen.
@@ -190,7 +190,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         match key.code {
             KeyCode::Char(c) if control && self.actions.iter().any(|(own, _)| *own == c) => {
                 match self.selected() {
-                    Some(value) => PickerOutcome::KeyAction(c, value.clone()),
+                    Some(value) => PickerOutcome::Action(c, value.clone()),
                     None => PickerOutcome::Changed,
                 }
             }

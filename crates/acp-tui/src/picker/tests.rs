@@ -163,7 +163,7 @@ fn one_types_to_find_and_moves_to_choose() {
     // The first Escape clears the filter.
     assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Changed);
     assert_eq!(picker.selected(), Some(&2));
-    assert_eq!(picker.key(delete), PickerOutcome::KeyAction('d', 2));
+    assert_eq!(picker.key(delete), PickerOutcome::Action('d', 2));
     for (code, selected) in [
         (KeyCode::Home, 1),
         (KeyCode::Up, 4),

@@ -59,12 +59,15 @@ impl ScriptedPeer {
     /// be called in a Tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
-        Self::client_of_with(agent, Options::default())
+        Self::client_of_with_options(agent, Options::default())
     }
 
     /// Creates a client like [`connect_agent`](Self::connect_agent), with options for the agent.
     #[must_use]
-    pub fn client_of_with(agent: impl Agent, options: impl Into<Options>) -> (Connection, Self) {
+    pub fn client_of_with_options(
+        agent: impl Agent,
+        options: impl Into<Options>,
+    ) -> (Connection, Self) {
         let (transport, peer) = Self::pair();
         (start_agent(transport, agent, options), peer)
     }
@@ -75,7 +78,7 @@ impl ScriptedPeer {
     /// The client does not connect.
     #[track_caller]
     pub fn connect_client(client: impl Client) -> impl Future<Output = (AgentConnection, Self)> {
-        Self::agent_of_with(client, Options::default(), json!({"protocolVersion": 1}))
+        Self::agent_of_with_options(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
     /// Creates an agent like [`connect_client`](Self::connect_client), with options for the client, and with the
@@ -84,7 +87,7 @@ impl ScriptedPeer {
     /// # Panics
     /// As [`connect_client`](Self::connect_client).
     #[track_caller]
-    pub fn agent_of_with(
+    pub fn agent_of_with_options(
         client: impl Client,
         options: impl Into<Options>,
         initialized: Value,

@@ -109,7 +109,7 @@ async fn asking(
     agent: &'static FileReadingAgent,
     limits: Limits,
 ) -> (Connection, ScriptedPeer, String, i64, Value) {
-    let (conn, mut peer) = ScriptedPeer::client_of_with(agent, limits);
+    let (conn, mut peer) = ScriptedPeer::client_of_with_options(agent, limits);
     peer.initialize_with(json!({
         "protocolVersion": 1,
         "clientCapabilities": {"fs": {"readTextFile": true}},

@@ -191,7 +191,7 @@ async fn a_scripted_agent_may_speak_version_2() {
         "capabilities": {"session": {}},
     });
     let options = Options::new().draft_version_2();
-    let (agent, mut peer) = ScriptedPeer::agent_of_with(NoopClient, options, answer).await;
+    let (agent, mut peer) = ScriptedPeer::agent_of_with_options(NoopClient, options, answer).await;
     assert_eq!(agent.version(), ProtocolVersion::V2);
     let (session, ()) = tokio::join!(agent.new_session("/"), peer.answer_new_session("s"));
     let session = session.unwrap();

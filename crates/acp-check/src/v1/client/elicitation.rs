@@ -112,7 +112,7 @@ async fn not_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
     let mut schema = form();
-    schema["properties"]["colour"] = json!({"type": "_example.org/colour", "title": "Colour"});
+    schema["properties"]["color"] = json!({"type": "_example.org/color", "title": "Color"});
     // Any response will do, including an error.
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "Which one?", "requestedSchema": schema,

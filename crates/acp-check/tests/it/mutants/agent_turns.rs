@@ -178,21 +178,20 @@ pub(crate) async fn plan(turn: &Turn) -> acp::Result<StopReason> {
 
 /// Asks by a form, or else by a page, if the client can show either.
 pub(crate) async fn ask(turn: &Turn) -> acp::Result<StopReason> {
-    let schema =
-        serde_json::json!({"type": "object", "properties": {"colour": {"type": "string"}}});
+    let schema = serde_json::json!({"type": "object", "properties": {"color": {"type": "string"}}});
     let form = ElicitationMode::Form {
         requested_schema: serde_json::from_value(schema).unwrap(),
     };
     let page = ElicitationMode::Url {
         elicitation_id: "page-1".into(),
-        url: "https://example.org/colour".to_owned(),
+        url: "https://example.org/color".to_owned(),
     };
     let elicitation = turn.client().capabilities().elicitation.clone();
     let offered = elicitation.as_ref();
     if offered.is_some_and(|offered| offered.form.is_some()) {
-        turn.elicit("Which colour?", form, None).await?;
+        turn.elicit("Which color?", form, None).await?;
     } else if offered.is_some_and(|offered| offered.url.is_some()) {
-        turn.elicit("Which colour?", page, None).await?;
+        turn.elicit("Which color?", page, None).await?;
         turn.elicitation_completed("page-1").await?;
     }
     turn.message("Thank you.").await?;

@@ -42,7 +42,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn what_markdown_means_is_seen_by_its_colours() {
+fn what_markdown_means_is_seen_by_its_colors() {
     let project = TestProject::new();
     let mut screen = with_player(&project, 100, 40, "");
     play(&project, &mut screen, &json!([says(BEGINNING), says(REST)]));
@@ -57,17 +57,17 @@ fn what_markdown_means_is_seen_by_its_colours() {
     // Where it leads is seen, for nobody can be sure to be able to point at it.
     screen.until("https://example.org/profile");
     assert_eq!(cell(&screen, "read_line").fgcolor(), Color::Idx(6));
-    // Code has the colours of its language: what is a word of it, a comment and a text differ.
-    coloured(&mut screen, "let lines");
-    let colours =
+    // Code has the colors of its language: what is a word of it, a comment and a text differ.
+    colored(&mut screen, "let lines");
+    let colors =
         ["let lines", "// the answer", "\"{lines}"].map(|text| cell(&screen, text).fgcolor());
-    for (n, colour) in colours.iter().enumerate() {
+    for (n, color) in colors.iter().enumerate() {
         assert!(
-            matches!(colour, Color::Rgb(..)),
-            "{colour:?}\n{}",
+            matches!(color, Color::Rgb(..)),
+            "{color:?}\n{}",
             screen.text()
         );
-        assert!(!colours[..n].contains(colour), "{colours:?}");
+        assert!(!colors[..n].contains(color), "{colors:?}");
     }
 }
 

@@ -116,7 +116,7 @@ fn row(screen: &ChatScreen, text: &str) -> u16 {
     row.try_into().unwrap()
 }
 
-/// The colours of the upper and the lower half of a cell.
+/// The colors of the upper and the lower half of a cell.
 #[track_caller]
 fn colors(screen: &ChatScreen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
     let cell = screen.picture().cell(row, column).unwrap();
@@ -137,7 +137,7 @@ const TO_THE_BEGINNING: &str = "\u{1b}[1;5H";
 const LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
 
 #[test]
-fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
+fn blocks_have_the_colors_of_the_image_and_leave_nothing_behind() {
     let project = TestProject::new();
     // What the terminal can do is asked; this one answers too late, and nobody takes that for something typed.
     let mut screen = chat(&project, "auto");
@@ -234,7 +234,7 @@ fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
     let png = STANDARD.decode(data).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
     assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 40]);
-    // Its number is the colour of its cells.
+    // Its number is the color of its cells.
     let id: u32 = id.parse().unwrap();
     let [_, r, g, b] = id.to_be_bytes();
     let cell = screen.picture().cell(label + 1, 2).unwrap();

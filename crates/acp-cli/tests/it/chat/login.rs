@@ -58,7 +58,7 @@ fn a_program_that_asks_has_the_terminal_for_itself() {
         screen.text()
     );
     screen.say("wrong");
-    screen.until("login failed: the agent's program exited with exit code 7");
+    screen.until("login failed: the agent failed (exit code 7)");
     screen.until("l: log in");
     screen.key("l");
     // What was on the terminal before is there again, with the first question.

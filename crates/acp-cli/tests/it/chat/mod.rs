@@ -1,10 +1,10 @@
 //! `acp chat` on a terminal: what a person types, and what they see. A file a subject.
 //!
-//! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colours in the directory
+//! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colors in the directory
 //! for what tests write, to be looked at before it is accepted.
 
 mod answers;
-mod colours;
+mod colors;
 mod forms;
 mod images;
 mod login;

@@ -88,8 +88,8 @@ fn values_stand_in_the_agents_order_with_what_they_mean() {
     screen.key(ESCAPE);
     screen.until_gone("╭ Mode");
     screen.key("\u{1b}o");
-    screen.until("A colour        Red");
-    let names = ["Mode", "Model", "Effort", "Search the web", "A colour"];
+    screen.until("A color         Red");
+    let names = ["Mode", "Model", "Effort", "Search the web", "A color"];
     let rows = names.map(|name| find(&screen, &format!(" {name}  ")).0);
     assert!(rows.is_sorted(), "{}", screen.text());
 }

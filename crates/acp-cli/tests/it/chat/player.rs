@@ -84,7 +84,7 @@ fn options() -> Value {
         {"id": "effort", "name": "Effort", "category": "thought_level", "type": "select", "currentValue": "some",
             "options": [{"value": "some", "name": "Some"}, {"value": "much", "name": "Much"}]},
         {"id": "web", "name": "Search the web", "type": "boolean", "currentValue": false},
-        {"id": "colour", "name": "A colour", "category": "_fun", "type": "select", "currentValue": "red",
+        {"id": "color", "name": "A color", "category": "_fun", "type": "select", "currentValue": "red",
             "options": [{"value": "red", "name": "Red"}, {"value": "blue", "name": "Blue"}]}
     ])
 }

@@ -192,11 +192,11 @@ pub(crate) fn hello(project: &TestProject) {
     project.write("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
 }
 
-/// Waits until this code has the colours of its language: at first it may have none, since they are unpacked while the
+/// Waits until this code has the colors of its language: at first it may have none, since they are unpacked while the
 /// chat is at work.
 #[track_caller]
-pub(crate) fn coloured(screen: &mut ChatScreen, code: &str) {
-    screen.until_so(&format!("{code} in colours"), |screen| {
+pub(crate) fn colored(screen: &mut ChatScreen, code: &str) {
+    screen.until_so(&format!("{code} in colors"), |screen| {
         cell(screen, code).fgcolor() != vt100::Color::Default
     });
 }

@@ -53,7 +53,7 @@ fn cards_and_the_plan_say_how_far_the_agent_is() {
 }
 
 #[test]
-fn states_of_a_tool_call_have_their_colours() {
+fn states_of_a_tool_call_have_their_colors() {
     let project = TestProject::new();
     hello(&project);
     let mut screen = with_player(&project, 100, 40, "");

@@ -41,7 +41,7 @@ fn a_change_is_asked_for_with_its_diff_and_made() {
 }
 
 #[test]
-fn a_command_is_seen_while_it_runs_with_its_colours() {
+fn a_command_is_seen_while_it_runs_with_its_colors() {
     let project = TestProject::new();
     project.allow_commands();
     let mut screen = chat(&project, 80, 24);

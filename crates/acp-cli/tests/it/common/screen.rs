@@ -15,14 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
     b{display:inline-block;width:9px;height:18px;font-weight:normal;white-space:pre;vertical-align:top}.w{width:18px}";
 
-/// The 16 colours that a terminal's owner has chosen; here they are ours.
+/// The 16 colors that a terminal's owner has chosen; here they are ours.
 const PALETTE: [&str; 16] = [
     "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8",
     "#7f848e", "#ff7a85", "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
 ];
 
-fn colour(colour: vt100::Color, otherwise: &str) -> String {
-    match colour {
+fn color(color: vt100::Color, otherwise: &str) -> String {
+    match color {
         vt100::Color::Idx(n) if n < 16 => PALETTE[usize::from(n)].to_owned(),
         vt100::Color::Rgb(r, g, b) => format!("rgb({r},{g},{b})"),
         _ => otherwise.to_owned(),
@@ -114,7 +114,7 @@ impl ChatScreen {
         &self.picture.callbacks().0
     }
 
-    /// What is on the screen now with its colours, as a page for a browser: to be looked at.
+    /// What is on the screen now with its colors, as a page for a browser: to be looked at.
     pub(crate) fn page(&self) -> String {
         let (rows, columns) = self.picture().size();
         let mut page = format!("<meta charset=utf-8><style>{STYLE}</style><pre>");
@@ -125,8 +125,8 @@ impl ChatScreen {
                     continue;
                 }
                 let (mut text, mut behind) = (
-                    colour(cell.fgcolor(), "#d4d4d8"),
-                    colour(cell.bgcolor(), "#16181d"),
+                    color(cell.fgcolor(), "#d4d4d8"),
+                    color(cell.bgcolor(), "#16181d"),
                 );
                 if cell.inverse() {
                     std::mem::swap(&mut text, &mut behind);

@@ -18,7 +18,7 @@ fn person() -> ChatQuestion {
             "age": { "type": "integer", "minimum": 18, "maximum": 99, "default": 42 },
             "key": { "type": "string", "format": "password" },
             "sure": { "type": "boolean", "title": "Are you sure?" },
-            "colour": { "type": "string", "oneOf": [
+            "color": { "type": "string", "oneOf": [
                 { "const": "r", "title": "Red" }, { "const": "g", "title": "Green", "description": "as grass" }] },
             "tools": { "type": "array", "items": { "type": "string", "enum": ["hammer", "saw"] }, "default": ["saw"] }
         }
@@ -44,7 +44,7 @@ fn a_form_is_filled_in() {
 │   key  password                                                              │
 │                                                                              │
 │   [?] Are you sure?  required · no answer                                    │
-│   colour                                                                     │
+│   color                                                                     │
 │   ( ) Red                                                                    │
 │   ( ) Green – as grass                                                       │
 │   tools                                                                      │
@@ -101,7 +101,7 @@ fn a_form_is_filled_in() {
     let content = accepted(shown.key(KeyCode::Enter));
     assert_eq!(
         content,
-        json!({ "age": 18, "colour": "g", "key": "s3same", "name": "Ada", "sure": true, "tools": ["hammer", "saw"] })
+        json!({ "age": 18, "color": "g", "key": "s3same", "name": "Ada", "sure": true, "tools": ["hammer", "saw"] })
     );
 }
 

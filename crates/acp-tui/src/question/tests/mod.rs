@@ -172,7 +172,7 @@ fn elicit(mode: ElicitationMode) -> ChatQuestion {
 }
 
 #[test]
-fn without_colours_what_is_chosen_is_still_seen() {
+fn without_colors_what_is_chosen_is_still_seen() {
     for (background, colors) in [
         (Background::Dark, Colors::None),
         (Background::Light, Colors::Ansi16),
@@ -190,8 +190,8 @@ fn without_colours_what_is_chosen_is_still_seen() {
         }
         if colors == Colors::None {
             let plain = ratatui::style::Color::Reset;
-            let colours = buf.content().iter().map(|cell| (cell.fg, cell.bg));
-            assert!(colours.into_iter().all(|colours| colours == (plain, plain)));
+            let colors = buf.content().iter().map(|cell| (cell.fg, cell.bg));
+            assert!(colors.into_iter().all(|colors| colors == (plain, plain)));
         }
     }
 }

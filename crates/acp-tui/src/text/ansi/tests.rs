@@ -135,7 +135,7 @@ fn sequences_may_come_in_pieces() {
 }
 
 #[test]
-fn colours_are_those_that_the_terminal_has() {
+fn colors_are_those_that_the_terminal_has() {
     let printed = TerminalFixture::new(
         "\u{1b}[31mred\u{1b}[0m \u{1b}[38;5;208morange\u{1b}[m \u{1b}[38;2;10;20;250mblue\u{1b}[m \
          \u{1b}[1;4mbold\u{1b}[22;24m \u{1b}[7minverse\u{1b}[27m\u{1b}[2mdim\u{1b}[m \u{1b}[44m  \u{1b}[m   \n",

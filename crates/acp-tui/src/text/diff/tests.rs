@@ -180,7 +180,7 @@ fn words_that_changed_are_stressed() {
 }
 
 #[test]
-fn the_whole_line_has_the_colour_of_its_change() {
+fn the_whole_line_has_the_color_of_its_change() {
     let of = v1("/code/a", Some("old\n"), "new\n");
     let theme = Theme::new(Background::Light, Colors::Full);
     let all = lines(&of, DiffLayout::Unified, 50, &theme);
@@ -197,11 +197,11 @@ fn the_whole_line_has_the_colour_of_its_change() {
     let none = Theme::new(Background::Light, Colors::None);
     let all = lines(&of, DiffLayout::Unified, 50, &none);
     assert_eq!(text(&all), ["a  +1 -1", "1   - old", "  1 + new"]);
-    let colours = |style: Style| [style.fg, style.bg];
+    let colors = |style: Style| [style.fg, style.bg];
     assert!(
         all.iter()
             .flat_map(|line| &line.spans)
-            .all(|span| colours(span.style) == [None, None])
+            .all(|span| colors(span.style) == [None, None])
     );
 }
 

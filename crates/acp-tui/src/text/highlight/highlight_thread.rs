@@ -160,7 +160,7 @@ fn highlight_thread() -> &'static HighlightThread {
     static PAINTER: LazyLock<HighlightThread> = LazyLock::new(HighlightThread::default);
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
-        let thread = std::thread::Builder::new().name("colours".to_owned());
+        let thread = std::thread::Builder::new().name("colors".to_owned());
         // Without the thread, code stays plain.
         if let Err(error) = thread.spawn(|| PAINTER.run()) {
             tracing::warn!(%error, "syntax highlighting disabled: cannot start a thread");
@@ -228,12 +228,12 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
         let highlighter = highlighter.get_or_insert_with(|| {
             Highlighter::new(language.as_language(), first, background, colors)
         });
-        let coloured: Vec<_> = lines
+        let colored: Vec<_> = lines
             .iter()
             .map(|line| highlighter.highlight_line(line))
             .collect();
         work = lock(code);
-        work.finished_lines.extend(coloured);
+        work.finished_lines.extend(colored);
         if Arc::strong_count(code) == 1 {
             break;
         }

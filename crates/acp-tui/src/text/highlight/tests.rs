@@ -15,7 +15,7 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
         .unwrap_or_else(|| panic!("{text} is not there: {lines:?}"))
 }
 
-fn coloured(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
+fn colored(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
     let mut highlighter = Highlighter::new(language, "", Background::Dark, colors);
     let lines: Vec<Line<'static>> = code
         .lines()
@@ -27,14 +27,14 @@ fn coloured(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'sta
 }
 
 #[test]
-fn code_has_colours_of_its_language() {
+fn code_has_colors_of_its_language() {
     for language in [
         Language::Name("rust"),
         Language::Name("rust,ignore"),
         Language::Name("12:40:src/main.rs"),
         Language::Path(Path::new("src/main.rs")),
     ] {
-        let lines = coloured(RUST, language, Colors::Full);
+        let lines = colored(RUST, language, Colors::Full);
         let words = ["// note", "fn", "main", "text", "42"];
         let styles = words.map(|word| style_of(&lines, word).fg);
         for (at, style) in styles.iter().enumerate() {
@@ -50,8 +50,8 @@ fn code_has_colours_of_its_language() {
 }
 
 #[test]
-fn sixteen_colours_are_the_terminals_own() {
-    let lines = coloured(RUST, Language::Name("rs"), Colors::Ansi16);
+fn sixteen_colors_are_the_terminals_own() {
+    let lines = colored(RUST, Language::Name("rs"), Colors::Ansi16);
     assert_eq!(
         style_of(&lines, "// note"),
         Style::new().add_modifier(Modifier::DIM)
@@ -60,7 +60,7 @@ fn sixteen_colours_are_the_terminals_own() {
     assert_eq!(style_of(&lines, "main").fg, Some(Color::Blue));
     assert_eq!(style_of(&lines, "text").fg, Some(Color::Green));
     assert_eq!(style_of(&lines, "42").fg, Some(Color::Yellow));
-    let lines = coloured(RUST, Language::Name("rs"), Colors::None);
+    let lines = colored(RUST, Language::Name("rs"), Colors::None);
     assert!(
         lines
             .iter()
@@ -147,15 +147,15 @@ fn the_language_is_found_by_many_names() {
 fn what_is_too_much_is_plain() {
     let plain = |line: &Line<'_>| line.spans.iter().all(|span| span.style == Style::new());
     let many = "1\n".repeat(MAX_LINES + 1);
-    let lines = coloured(&many, Language::Name("json"), Colors::Full);
+    let lines = colored(&many, Language::Name("json"), Colors::Full);
     assert!(!plain(&lines[MAX_LINES - 1]) && plain(&lines[MAX_LINES]));
     let long = format!("1\n{}\n1\n", "1".repeat(MAX_LINE + 1));
-    let lines = coloured(&long, Language::Name("json"), Colors::Full);
+    let lines = colored(&long, Language::Name("json"), Colors::Full);
     assert!(!plain(&lines[0]) && plain(&lines[1]) && plain(&lines[2]));
 }
 
 #[test]
-fn colours_can_be_read_on_their_backgrounds() {
+fn colors_can_be_read_on_their_backgrounds() {
     let light_of = |color: highlighting::Color| {
         let part = |value: u8| {
             let value = f64::from(value) / 255.0;
@@ -203,7 +203,7 @@ fn colours_can_be_read_on_their_backgrounds() {
                 (theme.removed_word.bg, 2.5),
             ] {
                 let Some(Color::Rgb(r, g, b)) = behind else {
-                    panic!("a full colour")
+                    panic!("a full color")
                 };
                 let contrast = contrast(color, highlighting::Color { r, g, b, a: 255 });
                 assert!(
@@ -229,7 +229,7 @@ fn awaited(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>>
 }
 
 #[test]
-fn colours_come_from_a_thread_and_are_kept() {
+fn colors_come_from_a_thread_and_are_kept() {
     let text = RUST.repeat(3);
     let found = awaited(&text, "src/main.rs").unwrap();
     let texts: Vec<String> = found.iter().map(Line::to_string).collect();
@@ -242,7 +242,7 @@ fn colours_come_from_a_thread_and_are_kept() {
 }
 
 #[test]
-fn what_has_no_colours_is_not_waited_for() {
+fn what_has_no_colors_is_not_waited_for() {
     let theme = Theme::new(Background::Dark, Colors::Full);
     let code = HighlightedCode::new(Language::Name("json"), &theme).unwrap();
     let wanted = (0..MAX_LINES + 10).filter(|_| code.push("1")).count();

@@ -79,12 +79,12 @@ impl PendingCode {
             let Some(rows) = self.rows.pop_front() else {
                 return;
             };
-            let mut coloured = Vec::with_capacity(rows);
-            wrap_into(&line, width, &self.indent, &mut coloured);
+            let mut colored = Vec::with_capacity(rows);
+            wrap_into(&line, width, &self.indent, &mut colored);
             let place = lines.get_mut(self.row..self.row + rows);
             // A color change within a grapheme cluster could move a line break. If it does, the line stays plain.
-            if let Some(place) = place.filter(|_| coloured.len() == rows) {
-                for (place, line) in place.iter_mut().zip(coloured) {
+            if let Some(place) = place.filter(|_| colored.len() == rows) {
+                for (place, line) in place.iter_mut().zip(colored) {
                     *place = line;
                 }
             }

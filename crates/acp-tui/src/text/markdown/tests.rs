@@ -24,7 +24,7 @@ fn laid<'m>(
 }
 
 /// Lays out the whole text with highlighting.
-fn coloured(
+fn colored(
     markdown: &mut MarkdownView,
     source: &str,
     width: u16,
@@ -44,7 +44,7 @@ fn coloured(
 }
 
 fn lines(source: &str, width: u16) -> Vec<Line<'static>> {
-    coloured(&mut MarkdownView::default(), source, width, &theme())
+    colored(&mut MarkdownView::default(), source, width, &theme())
 }
 
 fn texts(lines: &[Line<'_>]) -> Vec<String> {
@@ -111,7 +111,7 @@ fn words_have_the_styles_that_were_meant() {
 }
 
 #[test]
-fn without_colours_code_still_differs_from_text() {
+fn without_colors_code_still_differs_from_text() {
     let theme = Theme::new(Background::Dark, Colors::None);
     let mut markdown = MarkdownView::default();
     assert_eq!(
@@ -163,7 +163,7 @@ fn quotations_and_notes_have_a_bar() {
 }
 
 #[test]
-fn code_is_framed_and_coloured_and_never_cut() {
+fn code_is_framed_and_colored_and_never_cut() {
     let source =
         "So:\n```rust\nfn main() {\n\n    let a_long_name = 1;\n}\n```\nDone.\n\n    indented\n";
     assert_shown(
@@ -213,7 +213,7 @@ fn a_definition_behind_a_list_is_not_the_lists() {
 }
 
 #[test]
-fn code_with_nothing_in_it_waits_for_no_colours() {
+fn code_with_nothing_in_it_waits_for_no_colors() {
     let mut markdown = MarkdownView::default();
     let source = "```py\n```\n\n- in a list\n  ```rs\n  ```\n\nand so on\n\n";
     laid(&mut markdown, source, 40, &theme());
@@ -477,8 +477,8 @@ proptest! {
                 laid(&mut markdown, begun, width, &theme);
             }
         }
-        let pieces = coloured(&mut markdown, &source, width, &theme);
-        let whole = coloured(&mut MarkdownView::default(), &source, width, &theme);
+        let pieces = colored(&mut markdown, &source, width, &theme);
+        let whole = colored(&mut MarkdownView::default(), &source, width, &theme);
         prop_assert_eq!(texts(&pieces), texts(&whole), "{:?}", source);
         prop_assert_eq!(pieces, whole);
     }

@@ -115,7 +115,7 @@ fn kinds_are_kept_within_messages() {
         RequestPermissionOutcome::Unknown(_)
     ));
 
-    let form = r#"{"type":"object","properties":{"c":{"type":"_colour","gamut":"p3"}}}"#;
+    let form = r#"{"type":"object","properties":{"c":{"type":"_color","gamut":"p3"}}}"#;
     let form: ElicitationSchema = kept(form);
     assert!(matches!(
         form.properties["c"],

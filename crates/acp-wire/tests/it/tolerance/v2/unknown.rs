@@ -189,6 +189,6 @@ fn types_of_config_values_are_kept() {
 
 #[test]
 fn values_of_forms_are_kept() {
-    let json = r#"{"action":"accept","content":{"colour":{"r":0.5,"g":[1,null]},"when":[1,2]}}"#;
+    let json = r#"{"action":"accept","content":{"color":{"r":0.5,"g":[1,null]},"when":[1,2]}}"#;
     kept::<CreateElicitationResponse>(json);
 }

@@ -1,12 +1,12 @@
-//! Which colours there are: all, 16, none; for dark and for light.
+//! Which colors there are: all, 16, none; for dark and for light.
 
 use serde_json::json;
 use vt100::Color;
 
 use super::*;
 
-/// A screen with all that has colours, on a terminal with this in its environment.
-fn with_colours(project: &TestProject, environment: &str, args: &str) -> ChatScreen {
+/// A screen with all that has colors, on a terminal with this in its environment.
+fn with_colors(project: &TestProject, environment: &str, args: &str) -> ChatScreen {
     hello(project);
     configure(project, &[("player", "--player --options")]);
     let line = format!("env {environment} {ACP} chat --agent player {args}");
@@ -35,23 +35,23 @@ fn with_colours(project: &TestProject, environment: &str, args: &str) -> ChatScr
     screen
 }
 
-/// The colours of all cells, those of the text and those behind it.
-fn colours(screen: &ChatScreen) -> Vec<Color> {
+/// The colors of all cells, those of the text and those behind it.
+fn colors(screen: &ChatScreen) -> Vec<Color> {
     let (rows, columns) = screen.picture().size();
     let places =
         (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
     let cells = places.filter_map(|(row, column)| screen.picture().cell(row, column));
     let all = cells.flat_map(|cell| [cell.fgcolor(), cell.bgcolor()]);
-    all.filter(|colour| *colour != Color::Default).collect()
+    all.filter(|color| *color != Color::Default).collect()
 }
 
 #[test]
-fn without_colours_no_cell_has_one() {
+fn without_colors_no_cell_has_one() {
     for environment in ["NO_COLOR=1", "-u COLORTERM TERM=dumb"] {
         let project = TestProject::new();
-        let screen = with_colours(&project, environment, "");
-        assert_eq!(colours(&screen), [], "{environment}\n{}", screen.text());
-        // What colours would have said is said otherwise.
+        let screen = with_colors(&project, environment, "");
+        assert_eq!(colors(&screen), [], "{environment}\n{}", screen.text());
+        // What colors would have said is said otherwise.
         assert!(cell(&screen, "A heading").bold());
         assert!(cell(&screen, "link").underline());
         let text = screen.text();
@@ -63,16 +63,16 @@ fn without_colours_no_cell_has_one() {
 }
 
 #[test]
-fn on_a_terminal_of_16_colours_only_those_are_used() {
+fn on_a_terminal_of_16_colors_only_those_are_used() {
     let project = TestProject::new();
-    let mut screen = with_colours(&project, "-u COLORTERM TERM=xterm", "");
-    coloured(&mut screen, "\"text\"");
-    let colours = colours(&screen);
-    assert!(colours.len() > 20, "{}", screen.text());
-    for colour in colours {
+    let mut screen = with_colors(&project, "-u COLORTERM TERM=xterm", "");
+    colored(&mut screen, "\"text\"");
+    let colors = colors(&screen);
+    assert!(colors.len() > 20, "{}", screen.text());
+    for color in colors {
         assert!(
-            matches!(colour, Color::Idx(..16)),
-            "{colour:?}\n{}",
+            matches!(color, Color::Idx(..16)),
+            "{color:?}\n{}",
             screen.text()
         );
     }
@@ -90,8 +90,8 @@ fn on_a_light_terminal_what_is_behind_changes_is_light() {
         ("COLORFGBG=0;15", "--theme dark", false),
     ] {
         let project = TestProject::new();
-        let mut screen = with_colours(&project, &format!("'{environment}'"), args);
-        coloured(&mut screen, "\"text\"");
+        let mut screen = with_colors(&project, &format!("'{environment}'"), args);
+        colored(&mut screen, "\"text\"");
         for changed in ["one();", "two();"] {
             let behind = cell(&screen, changed).bgcolor();
             let Color::Rgb(r, g, b) = behind else {
