@@ -187,7 +187,7 @@ mod tests {
             seen,
             OpenedColor::Streamed(Color::Red, fields([("a", 1), ("b", 2)]))
         );
-        let seen = see(r#"{ "col\u006fur" : "r\u0065d" }"#).unwrap();
+        let seen = see(r#"{ "col\u006fr" : "r\u0065d" }"#).unwrap();
         assert_eq!(seen, OpenedColor::Streamed(Color::Red, fields([])));
         assert_eq!(
             see(r#"{"color":"rouge"}"#).unwrap(),

@@ -183,7 +183,7 @@ fn all_agents_are_listed_and_none_is_started() {
         "goose acp --quiet\n",
         "  you ",
         "not installed",
-        "Project agents (.acp/config.toml) (not allowed yet; see `acp agents allow`):\n",
+        "Project agents (.acp/config.toml, not allowed yet; see `acp agents allow`):\n",
         "  helper ",
         "Well-known:\n",
         "  acp ",

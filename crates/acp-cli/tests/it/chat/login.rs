@@ -118,7 +118,7 @@ fn one_can_log_out() {
     screen.key("l");
     screen.until("· vault");
     screen.key("\u{10}");
-    screen.until("╭ Do");
+    screen.until("╭ Commands");
     screen.key("log out");
     screen.until("› Log out");
     screen.key(ENTER);

@@ -143,7 +143,7 @@ fn a_conversation_is_saved_as_markdown() {
     read(&mut screen);
     let save = |screen: &mut ChatScreen| {
         screen.key("\u{10}");
-        screen.until("╭ Do");
+        screen.until("╭ Commands");
         screen.key("markdown");
         screen.until("› Save conversation as Markdown");
         screen.key(ENTER);
@@ -223,7 +223,7 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
     let mut screen = chat(&project, 80, 24);
     read(&mut screen);
     screen.key("\u{10}");
-    screen.until("╭ Do");
+    screen.until("╭ Commands");
     screen.key("fork this");
     screen.until("› Fork this session");
     screen.key(ENTER);

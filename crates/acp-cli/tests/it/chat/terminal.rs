@@ -174,7 +174,7 @@ fn all_that_can_be_done_is_found_by_its_words() {
         let project = TestProject::new();
         let mut screen = chat(&project, columns, rows);
         screen.key("\u{10}");
-        screen.until("╭ Do");
+        screen.until("╭ Commands");
         is_golden(&mut screen, &project, &format!("palette-{columns}x{rows}"));
         screen.key("new session");
         screen.until("› New session in a new tab");

@@ -111,7 +111,7 @@ fn a_file_is_attached_by_its_name() {
     let project = TestProject::new();
     let mut screen = with_player(&project, 80, 24, "--embedded");
     screen.key("\u{10}");
-    screen.until("╭ Do");
+    screen.until("╭ Commands");
     screen.key("attach");
     screen.until("› Attach a file");
     screen.key(ENTER);

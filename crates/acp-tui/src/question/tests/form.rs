@@ -44,7 +44,7 @@ fn a_form_is_filled_in() {
 │   key  password                                                              │
 │                                                                              │
 │   [?] Are you sure?  required · no answer                                    │
-│   color                                                                     │
+│   color                                                                      │
 │   ( ) Red                                                                    │
 │   ( ) Green – as grass                                                       │
 │   tools                                                                      │

@@ -244,7 +244,7 @@ fn elicitation() {
         panic!("{:?}", response.action)
     };
     assert_eq!(
-        accept.content.unwrap()["color"],
+        accept.content.unwrap()["colour"],
         ElicitationContentValue::Other(json!({"r": 0.5}))
     );
     let done = message!("the page is done", AgentNotification::CompleteElicitation);
