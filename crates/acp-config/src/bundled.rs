@@ -1,5 +1,7 @@
-//! `[agent]` in `config.toml`: the bundled agent. The agent itself knows the valid models, modes and thought levels,
-//! and which go together. The position of each value in the file is stored for its error messages.
+//! `[agent]` in `config.toml`: the settings of the bundled agent.
+//!
+//! The agent itself knows the valid models, modes and thought levels, and which go together. The position of each value
+//! in the file is stored for the agent's error messages.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 
@@ -23,23 +25,23 @@ pub struct BundledSettings {
     pub mode: Option<Spanned<String>>,
     /// The maximum number of requests to a model in a turn.
     pub max_requests: Option<NonZeroUsize>,
-    /// `[[agent.models]]`: models that can be chosen in addition to those of providers.
+    /// The models of `[[agent.models]]`, available in addition to those of providers.
     #[serde(default)]
     pub models: Vec<Spanned<ModelSettings>>,
 }
 
-/// A model that the user adds, for selection in a session.
+/// A model that the user adds, which can be selected in a session.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ModelSettings {
-    /// The provider, or the one whose wire format the server uses.
+    /// The provider that serves the model, or the one whose wire format its server uses.
     pub provider: String,
     /// The model's name at the provider.
     pub name: String,
     /// The base URL of the server, if it is not the provider's.
     pub base_url: Option<String>,
-    /// The variable that contains the key.
+    /// The environment variable that contains the API key.
     pub key_env: Option<String>,
     /// The thought level.
     pub thought_level: Option<Spanned<String>>,

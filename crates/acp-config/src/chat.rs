@@ -9,9 +9,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ChatSettings {
-    /// The background that the colors must fit. By default, the one that the terminal reports.
+    /// The terminal background that the colors must fit. By default, the one that the terminal reports.
     pub theme: Option<Background>,
-    /// How images are shown.
+    /// The method for showing images.
     #[serde(default)]
     pub images: Images,
     /// Whether the mouse wheel scrolls.
@@ -33,21 +33,21 @@ pub enum Background {
     Light,
 }
 
-/// How images are shown. The configuration file has these names in lowercase letters.
+/// The method for showing images. The configuration file uses these names in lowercase letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Images {
-    /// The best way that the terminal supports.
+    /// The best method that the terminal supports.
     #[default]
     Auto,
-    /// With kitty's graphics protocol and its Unicode placeholders: kitty, Ghostty.
+    /// kitty's graphics protocol and its Unicode placeholders: kitty, Ghostty.
     Kitty,
-    /// With iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
+    /// iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
     Iterm2,
-    /// With sixels: xterm, foot, Windows Terminal.
+    /// Sixels: xterm, foot, Windows Terminal.
     Sixel,
-    /// With half blocks in two colors each. Requires 256 colors.
+    /// Half blocks in two colors each. Requires 256 colors.
     Blocks,
-    /// Images are not shown; a line describes each.
+    /// No images; each is described on a line.
     Off,
 }

@@ -17,11 +17,11 @@ use crate::mcp_servers::McpServerSettings;
 use crate::paths;
 use crate::source::{ConfigSource, FILE};
 
-/// The user's configuration. Unknown keys are errors, so that typing errors are noticed.
+/// The user's configuration. Unknown keys are errors, so that typos are noticed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserConfig {
-    /// `[environment]`: the environment that agents get.
+    /// `[environment]`: the environment that all agents get.
     #[serde(default)]
     pub environment: EnvironmentSettings,
     /// `[agent]`: the bundled agent, with its position in the file.
@@ -35,7 +35,7 @@ pub struct UserConfig {
     /// `[chat]`: the terminal client.
     #[serde(default)]
     pub chat: ChatSettings,
-    /// The agent that is used when none is named.
+    /// The name of the agent to use when none is named.
     pub default_agent: Option<String>,
     #[serde(skip)]
     source: ConfigSource,
@@ -48,16 +48,16 @@ impl UserConfig {
         Some(paths::config_dir()?.join(FILE))
     }
 
-    /// Returns the path of the file for a message, or its name if there is no configuration directory.
+    /// Returns the path of the configuration file for a message, or its name if there is no configuration directory.
     #[must_use]
     pub fn display_path() -> String {
         Self::file().map_or_else(|| FILE.to_owned(), |file| paths::display_path(&file))
     }
 
-    /// Reads the configuration. It is empty if the file does not exist.
+    /// Reads the user's configuration; returns the default one if the file does not exist.
     ///
     /// # Errors
-    /// The file exists but cannot be read or is invalid.
+    /// Fails if the file exists but cannot be read or is invalid.
     pub fn read() -> Result<Self, ConfigError> {
         let Some(file) = Self::file() else {
             return Ok(Self::default());
@@ -77,8 +77,9 @@ impl UserConfig {
         Ok(Self { source, ..config })
     }
 
-    /// Returns an error about a value of the configuration, with its line. For values that only their reader can
-    /// validate.
+    /// Builds an error about a configuration value, with its line.
+    ///
+    /// It is for values that only their reader can validate.
     pub fn error_in<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
         self.source.error_at(Some(value.span()), &what.to_string())
     }

@@ -11,18 +11,19 @@ use serde::Deserialize;
 use crate::agents::settings::AgentSettings;
 use crate::error::ConfigError;
 
-/// `[environment]` in `config.toml`: the environment that agents get.
+/// `[environment]` in `config.toml`: the environment that all agents get.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct EnvironmentSettings {
-    /// The variables to pass on. `*` at the end of a name matches any rest.
+    /// The names of the variables to pass on. A trailing `*` matches any suffix.
     #[serde(default)]
     pub pass: Vec<String>,
 }
 
-/// A variable requested on the command line, `NAME` or `NAME=VALUE`. It is validated when an agent gets it. Errors do
-/// not show its value.
+/// A variable requested on the command line, as `NAME` or `NAME=VALUE`.
+///
+/// It is validated when an agent's environment is created. Errors do not show its value.
 #[derive(Clone)]
 pub struct EnvRequest(String);
 
@@ -45,7 +46,7 @@ impl FromStr for EnvRequest {
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnvironment {
     environment: Environment,
-    /// The arguments that give another run the same environment.
+    /// The command-line arguments that give another run the same environment, without values.
     args: Vec<String>,
 }
 
@@ -53,7 +54,7 @@ impl AgentEnvironment {
     /// Creates the environment from the configuration and the command line.
     ///
     /// # Errors
-    /// A name is not a variable's, or the variable is not set.
+    /// Fails if a name is invalid or a variable requested without a value is not set.
     pub fn of(
         everyone: &EnvironmentSettings,
         requests: &[EnvRequest],
@@ -61,7 +62,7 @@ impl AgentEnvironment {
         Self::add_requests(configured_environment(everyone)?, requests)
     }
 
-    /// Creates the environment of an agent with its own settings. `wrong` creates an error about them.
+    /// Creates the environment for an agent with its own settings. `wrong` creates an error about them.
     pub(crate) fn of_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
@@ -85,10 +86,10 @@ impl AgentEnvironment {
         Self::add_requests(environment, requests)
     }
 
-    /// Creates an environment with all variables of this process, and what the command line adds.
+    /// Creates an environment with all variables of this process and those that the command line adds.
     ///
     /// # Errors
-    /// A requested name is not a variable's, or the variable is not set.
+    /// Fails if a name is invalid or a variable requested without a value is not set.
     pub fn inherit_all(requests: &[EnvRequest]) -> Result<Self, ConfigError> {
         Self::add_requests(Environment::inherit(), requests)
     }
@@ -123,20 +124,22 @@ impl AgentEnvironment {
         })
     }
 
-    /// Returns the variables.
+    /// Returns the environment variables.
     #[must_use]
     pub fn environment(&self) -> Environment {
         self.environment.clone()
     }
 
-    /// Returns the arguments that give another run the same environment, without values.
+    /// Returns the command-line arguments that give another run the same environment, without values.
     #[must_use]
     pub fn to_args(&self) -> &[String] {
         &self.args
     }
 
-    /// Returns what to do about failed authentication if a variable with the key is set here but was not passed on: one
-    /// that is named in what the agent says, or, if there is none, one that looks like a key of this agent.
+    /// Returns the advice for failed authentication if a variable with an API key is set here but was not passed on.
+    ///
+    /// The variables are those named in the agent's message, or, if there are none, those that look like a key for this
+    /// agent.
     #[must_use]
     pub fn hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing = |name: &str| {
@@ -172,7 +175,7 @@ impl AgentEnvironment {
     }
 }
 
-/// Returns the environment that the user passes on to all agents.
+/// Returns the environment that the user passes on to every agent.
 fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment, ConfigError> {
     let mut environment = Environment::new();
     for name in &everyone.pass {
@@ -183,7 +186,7 @@ fn configured_environment(everyone: &EnvironmentSettings) -> Result<Environment,
     Ok(environment)
 }
 
-/// Returns `true` if a variable's name looks like a key of the agent with this command.
+/// Returns `true` if a variable's name looks like an API key for the agent with this command.
 fn looks_like_key(name: &str, agent: &str) -> bool {
     let is_key = ["_API_KEY", "_TOKEN", "_KEY"]
         .iter()

@@ -2,14 +2,14 @@
 
 use acp_host::StateFileError;
 
-/// Why something configured or stored cannot be used. The text is for the user.
+/// An error in something configured or stored. The message is for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The input is wrong, and the user can correct it.
+    /// An error in the input, which the user can correct.
     #[error("{0}")]
     Usage(String),
-    /// The input is right, but the operation failed.
+    /// A failed operation on correct input.
     #[error("{0}")]
     Failure(String),
 }

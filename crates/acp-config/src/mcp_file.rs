@@ -1,4 +1,4 @@
-//! MCP servers in a JSON file, in the form of the protocol or of editors.
+//! Reads MCP servers from a JSON file, in the protocol's format or that of editors.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::error::ConfigError;
 
-/// A server in the form of editors' settings.
+/// A server in the format of editor settings.
 #[derive(Deserialize)]
 struct ServerSettings {
     #[serde(rename = "type")]
@@ -29,10 +29,10 @@ struct EditorSettings {
     servers: BTreeMap<String, ServerSettings>,
 }
 
-/// Reads the servers of a file.
+/// Reads the MCP servers in a file.
 ///
 /// # Errors
-/// The file cannot be read or is invalid.
+/// Fails if the file cannot be read or is invalid.
 pub fn read_mcp_file(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
     let wrong = |what: &str| ConfigError::usage(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| wrong(&e.to_string()))?;
@@ -59,7 +59,7 @@ fn parse(text: &str) -> Result<Vec<McpServer>, String> {
         .collect()
 }
 
-/// Describes an error in a text that contains keys and tokens, without the invalid value.
+/// Describes a JSON error without the invalid value, which may be a key or token.
 fn describe_error(error: &serde_json::Error) -> String {
     let what = error.to_string();
     match (what.split_once(": "), what.rsplit_once(", expected ")) {

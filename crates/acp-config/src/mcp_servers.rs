@@ -19,7 +19,7 @@ pub struct McpServerSettings {
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
-    /// The variables that it gets in addition to those that the platform needs.
+    /// The server's environment variables, in addition to those that the platform needs.
     #[serde(default)]
     env: BTreeMap<String, String>,
     /// The names of variables of this process to pass on, so that no key has to be written in the file.
@@ -53,7 +53,7 @@ enum McpTransport {
 }
 
 impl McpServerSettings {
-    /// Returns all settings on one line, for the user to decide whether the server may be used.
+    /// Formats all settings on one line, for the user to decide whether the server may be used.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
@@ -72,10 +72,10 @@ impl McpServerSettings {
         words.join(" ")
     }
 
-    /// Converts the settings to the protocol's type. `variable` returns the value of a variable of this process.
+    /// Converts the settings to the protocol's type. `variable` looks up a variable of this process.
     ///
     /// # Errors
-    /// The settings are invalid.
+    /// Fails if the settings are invalid.
     fn into_mcp_server(
         self,
         variable: impl Fn(&str) -> Option<String>,
@@ -83,7 +83,7 @@ impl McpServerSettings {
         let name = self.name;
         let wrong = |what: &str| Err(format!("MCP server {name:?} {what}"));
         if name.trim().is_empty() {
-            return Err("an MCP server is missing its name".to_owned());
+            return Err("an MCP server has no `name`".to_owned());
         }
         match (self.command, self.url) {
             (Some(command), None) => {
@@ -129,7 +129,7 @@ impl McpServerSettings {
 /// Converts the settings of all servers to the protocol's type.
 ///
 /// # Errors
-/// The settings of a server are invalid.
+/// Fails if the settings of a server are invalid.
 pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>, String> {
     let mut all: Vec<McpServer> = Vec::with_capacity(servers.len());
     for server in servers {
@@ -186,7 +186,7 @@ mod tests {
                 "name = 'a'\ncommand = 'b'\nurl = 'http://c'",
                 "requires either",
             ),
-            ("name = ''\ncommand = 'b'", "is missing its name"),
+            ("name = ''\ncommand = 'b'", "has no `name`"),
             (
                 "name = 'a'\ncommand = 'b'\nheaders = { A = 'b' }",
                 "cannot be combined with `transport` or `headers`",

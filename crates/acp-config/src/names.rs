@@ -1,4 +1,4 @@
-//! Names that the user has given to sessions, so that the user can continue a session that a script has started.
+//! Names that users give to sessions, so that they can continue a session that a script has started.
 //!
 //! A name belongs to an agent and a directory: elsewhere, the same name can mean another session.
 
@@ -62,7 +62,7 @@ impl SessionName {
     }
 }
 
-/// A session that has a name.
+/// A session with a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedSession {
     /// The session's name.
@@ -73,7 +73,7 @@ pub struct NamedSession {
     pub cwd: String,
     /// The session's id.
     pub id: String,
-    /// When the name was given, in seconds since 1970.
+    /// The time when the name was given, in seconds since 1970.
     at: u64,
 }
 
@@ -91,7 +91,7 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Opens the names for the agent with the key `agent` in `cwd`, a path without symlinks.
+    /// Opens the session names for the agent with the key `agent` in `cwd`, a path without symlinks.
     #[must_use]
     pub fn of(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
@@ -102,10 +102,10 @@ impl SessionNames {
         }
     }
 
-    /// Returns the named sessions of the agent in all directories, the oldest name first.
+    /// Returns the named sessions of the agent in all directories, oldest name first.
     ///
     /// # Errors
-    /// The names cannot be read.
+    /// Fails if the names cannot be read.
     pub fn in_all_directories(&self) -> Result<Vec<NamedSession>, ConfigError> {
         let Some(kept) = &self.file else {
             return Ok(Vec::new());
@@ -119,7 +119,7 @@ impl SessionNames {
     /// Returns the named sessions in this directory.
     ///
     /// # Errors
-    /// The names cannot be read.
+    /// Fails if the names cannot be read.
     pub fn in_directory(&self) -> Result<Vec<NamedSession>, ConfigError> {
         let mut sessions = self.in_all_directories()?;
         sessions.retain(|named| self.matches(named));
@@ -129,17 +129,18 @@ impl SessionNames {
     /// Returns the session with this name.
     ///
     /// # Errors
-    /// The names cannot be read.
+    /// Fails if the names cannot be read.
     pub fn find(&self, name: &str) -> Result<Option<NamedSession>, ConfigError> {
         let mut all = self.in_directory()?.into_iter();
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives the name to a session. A session that already has the name keeps it, unless it is `instead`. Returns the
-    /// session that has the name afterwards.
+    /// Gives the name to a session and returns the session that has it afterwards.
+    ///
+    /// A session that already has the name keeps it, unless it is `instead`.
     ///
     /// # Errors
-    /// The name cannot be stored.
+    /// Fails if the name cannot be stored.
     pub fn assign(
         &self,
         name: &SessionName,
@@ -186,10 +187,10 @@ impl SessionNames {
         kept.change(change)
     }
 
-    /// Gives a name to a session, which may already have another one, unless the name belongs to another session.
+    /// Gives the name to a session unless another session has it. The session may have several names.
     ///
     /// # Errors
-    /// Another session has the name, the name is invalid, or it cannot be stored.
+    /// Fails if another session has the name, the name is invalid, or it cannot be stored.
     pub fn assign_unless_taken(&self, name: &str, id: &str) -> Result<(), ConfigError> {
         let name: SessionName = name.parse().map_err(ConfigError::Usage)?;
         match self.assign(&name, id, None)? {
@@ -200,12 +201,12 @@ impl SessionNames {
         }
     }
 
-    /// Removes the name. The session stays. Returns the id of the session that had it.
+    /// Removes a name and returns the id of the session that had it. The session itself stays.
     ///
     /// # Errors
-    /// The names cannot be read or written.
+    /// Fails if the names cannot be read or written.
     pub fn remove(&self, name: &str) -> Result<Option<String>, ConfigError> {
-        // Writes nothing if there is nothing to remove.
+        // Write nothing if there is nothing to remove.
         let (Some(kept), Some(_)) = (&self.file, self.find(name)?) else {
             return Ok(None);
         };

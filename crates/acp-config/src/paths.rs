@@ -1,18 +1,19 @@
-//! Where the user's configuration and state are stored.
+//! The directories of the user's configuration and state.
 
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
-/// Returns the directory of the user's configuration: `$XDG_CONFIG_HOME/acp`, or `~/.config/acp`. `None` if the user
-/// has no home directory.
+/// Returns the user's configuration directory: `$XDG_CONFIG_HOME/acp`, or `~/.config/acp`.
+///
+/// Returns `None` if the user has no home directory.
 #[must_use]
 pub fn config_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.config_dir().join("acp"))
 }
 
-/// Returns the directory of what is stored between runs: `$XDG_STATE_HOME/acp`, or `~/.local/state/acp`.
+/// Returns the user's state directory: `$XDG_STATE_HOME/acp`, or `~/.local/state/acp`.
 #[must_use]
 pub fn state_dir() -> Option<PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
@@ -20,7 +21,7 @@ pub fn state_dir() -> Option<PathBuf> {
     Some(state.join("acp"))
 }
 
-/// Returns a path for messages: relative to the current directory or to `~`, if it is in one of them.
+/// Formats a path for messages: relative to the current directory or to `~`, if it is in one of them.
 #[must_use]
 pub fn display_path(file: &Path) -> String {
     let below = |directory: Option<PathBuf>| {

@@ -9,10 +9,10 @@ use acp_host::{
 use crate::error::ConfigError;
 use crate::paths;
 
-/// The file of the user's rules in the configuration directory.
+/// The name of the file with the user's rules, in the configuration directory.
 const RULES: &str = "permissions.toml";
 
-/// The directory of remembered answers in the state directory.
+/// The name of the directory with remembered answers, in the state directory.
 const ANSWERS: &str = "permissions";
 
 /// Returns the path of the file with the user's rules, if there is a configuration directory.
@@ -27,7 +27,7 @@ pub fn answers_directory() -> Option<PathBuf> {
     paths::state_dir().map(|state| state.join(ANSWERS))
 }
 
-/// Everything that sets permissions in a project.
+/// All sources of permissions in a project.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PermissionSources {
@@ -42,10 +42,10 @@ pub struct PermissionSources {
 }
 
 impl PermissionSources {
-    /// Reads the permissions for the project that `cwd` is in.
+    /// Reads the permissions for the project that contains `cwd`.
     ///
     /// # Errors
-    /// A file is invalid. Ignoring it would allow more than it does.
+    /// Fails if a file is invalid. Ignoring it would allow more than it does.
     pub fn for_directory(cwd: &Path) -> Result<Self, ConfigError> {
         let project = Project::of(cwd)
             .map_err(|e| ConfigError::usage(format!("--cwd {}: {e}", cwd.display())))?;
@@ -68,7 +68,7 @@ impl PermissionSources {
     /// Returns the user's remembered answers.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// Fails if the answers cannot be read.
     pub fn answers(&self) -> Result<Vec<RememberedAnswer>, ConfigError> {
         match &self.remembered_answers {
             Some(remembered) => remembered
@@ -78,11 +78,12 @@ impl PermissionSources {
         }
     }
 
-    /// Returns what an agent may do in the project. `allow` is the policy that was chosen, if any. Otherwise,
-    /// `otherwise` applies where no rule decides.
+    /// Returns the permissions of agents in the project.
+    ///
+    /// `allow` is the chosen policy, if any. Otherwise, `otherwise` applies where no rule decides.
     ///
     /// # Errors
-    /// The remembered answers are invalid. Reporting that now is better than rejecting everything later.
+    /// Fails if the remembered answers are invalid. Reporting that now is better than rejecting everything later.
     pub fn permissions(
         self,
         allow: Option<Policy>,

@@ -1,6 +1,6 @@
 //! Quoting for shells.
 
-/// Returns a word quoted for a shell.
+/// Quotes a word for a shell.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);

@@ -1,4 +1,4 @@
-//! A TOML file as it is read: its maximum size, and the positions of errors in it.
+//! Reads TOML files with a size limit, and reports the positions of errors in them.
 
 use std::io::Read;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::error::ConfigError;
 /// The maximum size of a file, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// The name of the user's and of a project's configuration file.
+/// The name of the configuration file, both the user's and a project's.
 pub(crate) const FILE: &str = "config.toml";
 
-/// A file and its text.
+/// A configuration file's path and text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigSource {
     file: PathBuf,
@@ -22,10 +22,10 @@ pub(crate) struct ConfigSource {
 }
 
 impl ConfigSource {
-    /// Reads the text of a file that was opened.
+    /// Reads the text of an open file.
     ///
     /// # Errors
-    /// The file cannot be read, is too large, or is not UTF-8.
+    /// Fails if the file cannot be read, is too large, or is not UTF-8.
     pub(crate) fn read(file: &Path, opened: impl Read) -> Result<Self, ConfigError> {
         let mut source = Self {
             file: file.to_owned(),
@@ -51,13 +51,13 @@ impl ConfigSource {
     /// Parses the text.
     ///
     /// # Errors
-    /// The text is invalid. The error has the line.
+    /// Fails if the text is invalid. The error contains the line.
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         toml::from_str(&self.text)
             .map_err(|e: toml::de::Error| self.error_at(e.span(), e.message()))
     }
 
-    /// Returns an error about the file, with the line of the given bytes.
+    /// Builds an error about the file, with the line of the given byte range.
     pub(crate) fn error_at(&self, at: Option<Range<usize>>, what: &str) -> ConfigError {
         let before = at.and_then(|at| self.text.get(..at.start));
         let line = before.map(|before| 1 + before.matches('\n').count());

@@ -1,4 +1,4 @@
-//! Images on the desktop's clipboard. A terminal pastes text only, so a program of the desktop reads them.
+//! Reads images from the desktop's clipboard. A terminal pastes text only, so a desktop program reads them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-/// How long the program may take.
+/// The time limit for the clipboard program.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The largest image that is read, in bytes: in base64 it still fits into a message.
+/// The maximum size of an image, in bytes: in base64 it still fits into a message.
 const LONGEST: u64 = 32 * 1024 * 1024;
 
-/// The first bytes of a PNG file.
+/// The signature at the start of a PNG file.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A program that writes the clipboard's image to its stdout as PNG.
+/// A program that writes the clipboard's image to stdout as PNG.
 struct ClipboardProgram {
     command: &'static [&'static str],
     /// The package that contains the program.
     package: &'static str,
 }
 
-/// Returns the program for this desktop, if there is a desktop.
+/// Returns the clipboard program for this desktop, or `None` if there is no desktop.
 fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram> {
     if cfg!(target_os = "macos") {
         let words = &["pngpaste", "-"];
@@ -57,7 +57,7 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
 /// Writes the clipboard's image to a new file in this directory, with a unique name.
 ///
 /// # Errors
-/// Returns a text for the user: there is no image, or no program that can read it.
+/// Fails if there is no image, or no program that can read it. The error is a message for the user.
 pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = clipboard_program(set).ok_or(
@@ -97,7 +97,7 @@ pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
     kept.map_err(|e| format!("cannot save the clipboard image: {e}"))
 }
 
-/// Reads the program's output; at most one byte more than the limit, which shows that it is too long.
+/// Reads the program's output, up to one byte more than the limit, which shows that it is too long.
 async fn read_image(program: &ClipboardProgram) -> io::Result<Vec<u8>> {
     let mut words = program.command.iter();
     let mut child = Command::new(words.next().copied().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! The context that all drawing code shares.
+//! Defines the context that all drawing code shares.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::images::ImageCanvas;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,
-    /// The directory that file paths are shown relative to.
+    /// The directory to which the shown file paths are relative.
     pub(crate) cwd: &'a Path,
-    /// The number of animation steps so far: the frame of a spinner.
+    /// The number of animation steps so far, which selects a spinner's frame.
     pub(crate) frame: usize,
-    /// What images are drawn on, if they are shown.
+    /// The canvas for images, if images are shown.
     pub(crate) images: Option<ImageCanvas>,
 }
 
-/// The frames of the animation that shows that something is in progress.
+/// The frames of the spinner, which shows that something is in progress.
 pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

@@ -1,4 +1,4 @@
-//! Performs effects: each in a task of its own, which ends with an event.
+//! Performs effects, each in its own task, which ends with an event.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,8 +21,7 @@ use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// The shortest time between two wake-ups for changes of a thread, so that a stream does not wake the chat for each
-/// chunk.
+/// The minimum time between two wake-ups for thread changes, so that a stream does not wake the chat for each chunk.
 const PACE: Duration = Duration::from_millis(16);
 
 /// The worker that performs effects.
@@ -30,7 +29,7 @@ pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
     watches: HashMap<TabKey, AbortHandle>,
-    /// The directory for images from the clipboard, deleted when the chat ends.
+    /// The directory for clipboard images, deleted when the chat ends.
     paste_dir: Option<Arc<TempDir>>,
 }
 
@@ -44,7 +43,7 @@ impl EffectWorker {
         }
     }
 
-    /// Starts an effect. Waits only for those that need the terminal to themselves.
+    /// Starts an effect. Waits only for effects that need the terminal to themselves.
     pub(crate) async fn perform(
         &mut self,
         effect: ChatEffect,
@@ -92,7 +91,7 @@ impl EffectWorker {
         Ok(())
     }
 
-    /// Runs work in a task and sends the event it ends with.
+    /// Runs work in a task and sends the event that the work ends with.
     fn spawn_task(&self, work: impl Future<Output = Option<ChatEvent>> + Send + 'static) {
         let events = self.events.clone();
         tokio::spawn(async move {
@@ -340,7 +339,7 @@ impl EffectWorker {
         });
     }
 
-    /// Wakes the chat when the thread changes, at most once per frame.
+    /// Wakes the chat when a thread changes, at most once per frame.
     fn watch(&mut self, tab: TabKey, thread: ThreadHandle) {
         let wake = Arc::clone(&self.environment.wake);
         let watch = tokio::spawn(async move {
@@ -356,7 +355,7 @@ impl EffectWorker {
         }
     }
 
-    /// Stops everything that runs, and waits for its end.
+    /// Stops everything that is running and waits for it to end.
     pub(crate) async fn end(&self, app: &App) {
         for watch in self.watches.values() {
             watch.abort();
@@ -371,8 +370,9 @@ impl EffectWorker {
     }
 }
 
-/// Reads the names that were given to sessions. Returns none if they cannot be read, so that sessions can still be
-/// opened.
+/// Reads the stored session names.
+///
+/// Returns none if they cannot be read, so that sessions can still be opened.
 async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     let Some(names) = names else {
         return Vec::new();
@@ -390,7 +390,7 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     }
 }
 
-/// Writes a new file; never overwrites an existing one.
+/// Writes a new file without ever overwriting an existing one.
 fn write_new(file: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create_new(file)?;
@@ -430,14 +430,14 @@ async fn log_in_in_terminal(
     }
 }
 
-/// The editors to look for if none is configured; the first one found is used.
+/// The editors to look for if none is configured, in order of preference.
 const EDITORS: &[&str] = if cfg!(windows) {
     &["notepad.exe"]
 } else {
     &["vi", "nano"]
 };
 
-/// Returns the command line of the user's configured editor, or of one that is installed.
+/// Returns the command line of the configured editor, or of an installed one.
 fn editor_command() -> Option<String> {
     let set = |name| {
         std::env::var(name)
@@ -452,7 +452,7 @@ fn editor_command() -> Option<String> {
     })
 }
 
-/// Edits a text in the user's own editor.
+/// Edits text in the user's own editor.
 async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(

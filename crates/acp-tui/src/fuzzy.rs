@@ -1,4 +1,4 @@
-//! Fuzzy search: what matches, best first, and which letters matched.
+//! Fuzzy search: finds matching items, best first, and the letters that matched.
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -11,12 +11,13 @@ use unicode_segmentation::UnicodeSegmentation;
 pub(crate) struct FuzzyMatch {
     /// The item's index among all items.
     pub(crate) index: usize,
-    /// The letters (graphemes) that matched, in order.
+    /// The indexes of the letters (graphemes) that matched, in order.
     pub(crate) letters: Vec<u32>,
 }
 
-/// Returns what matches `filter`, best first and equal matches in their order; everything if the filter is empty. The
-/// filter's words may match in any order.
+/// Returns the items that match `filter`, best first; equal matches keep their order.
+///
+/// Returns all items if the filter is empty. The filter's words may match in any order.
 pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<FuzzyMatch> {
     if filter.trim().is_empty() {
         let found = |(index, _)| FuzzyMatch {
@@ -47,8 +48,9 @@ pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Splits a text into spans, with the matched letters in their own style. `first` is the number of the text's first
-/// letter.
+/// Splits text into spans, with the matched letters in their own style.
+///
+/// `first` is the index of the text's first letter.
 pub(crate) fn marked(
     text: &str,
     first: usize,

@@ -1,4 +1,4 @@
-//! A line of input: in a form, or the filter of a list.
+//! A single-line input: a field of a form, or the filter of a list.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::CellWidth;
@@ -6,33 +6,33 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What is shown for a line feed, so that everything stays on one line.
+/// The symbol shown for a line feed, so that everything stays on one line.
 const LINE_FEED: &str = "⏎";
-/// What is shown for each letter of a secret.
+/// The symbol shown for each letter of a secret.
 const SECRET: &str = "•";
 
-/// A line of input.
+/// A single-line text input.
 #[derive(Clone)]
 pub(crate) struct LineInput {
     text: String,
-    /// Where the next letter is inserted, in bytes; always between two graphemes.
+    /// The byte position where the next letter is inserted, always between two graphemes.
     cursor: usize,
-    /// The longest input, in bytes.
+    /// The maximum length of the input, in bytes.
     limit: usize,
-    /// The text is masked.
+    /// Whether the text is masked.
     secret: bool,
 }
 
-/// What a key did to the line.
+/// The effect of a key on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputOutcome {
-    /// Nothing: the key is not for the line.
+    /// No effect: the key is not for the line.
     Ignored,
-    /// The key moved the cursor, or would have if it were not at an end.
+    /// The cursor moved, or is already at the end that the key moves to.
     Moved,
     /// The text has changed.
     Changed,
-    /// Not all of the inserted text fits.
+    /// Only part of the inserted text fits.
     Full,
 }
 
@@ -46,7 +46,7 @@ impl LineInput {
         }
     }
 
-    /// Creates a line whose text is masked.
+    /// Creates an input whose text is masked.
     pub(crate) fn secret(most: usize) -> Self {
         Self {
             secret: true,
@@ -62,8 +62,9 @@ impl LineInput {
         self.text.is_empty()
     }
 
-    /// Inserts text at the cursor. Control characters are removed; line feeds and tabs become spaces unless `has_lines`
-    /// is set.
+    /// Inserts text at the cursor.
+    ///
+    /// Control characters are removed. Line feeds and tabs become spaces unless `has_lines` is set.
     pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> InputOutcome {
         let mut edit = InputOutcome::Changed;
         let mut put = String::new();
@@ -84,12 +85,12 @@ impl LineInput {
         }
         self.text.insert_str(self.cursor, &put);
         self.cursor += put.len();
-        // A combining mark has become one grapheme with the letter before it.
+        // A combining mark has joined the letter before it in one grapheme.
         self.cursor = self.boundary(self.cursor);
         edit
     }
 
-    /// Returns the end of the grapheme that contains `at`, or `at` itself if it is between two.
+    /// Returns the end of the grapheme that contains `at`, or `at` itself if it is a boundary.
     fn boundary(&self, at: usize) -> usize {
         let mut ends = self.text.grapheme_indices(true).map(|(begin, _)| begin);
         ends.find(|begin| *begin >= at).unwrap_or(self.text.len())
@@ -171,7 +172,7 @@ impl LineInput {
         }
     }
 
-    /// Returns the part that fits into `width` columns, and the cursor's column in it.
+    /// Returns the part of the text that fits into `width` columns, and the cursor's column in it.
     pub(crate) fn view(&self, width: u16, style: Style) -> (Span<'static>, u16) {
         let room = width.saturating_sub(1);
         let shown = |grapheme: &str| -> String {
@@ -182,7 +183,7 @@ impl LineInput {
                 grapheme => grapheme.to_owned(),
             }
         };
-        // As much of the text before the cursor as fits, taken from its end.
+        // The end of the text before the cursor, as far as it fits.
         let mut text = String::new();
         let mut column = 0;
         let mut front = Vec::new();

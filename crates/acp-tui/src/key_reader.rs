@@ -1,8 +1,8 @@
 //! Reads the terminal's input.
 //!
-//! Reading happens on a thread of its own, not in a task: when the terminal has been closed, crossterm tries forever to
-//! read from it and blocks the thread. Other tasks of the runtime on that thread would not run, and the runtime would
-//! not shut down. A thread of our own ends with the process.
+//! Reading happens on a thread of its own, not in a task: when the terminal has been closed, crossterm tries to read
+//! from it forever and blocks the thread. Other tasks of the runtime on that thread would not run, and the runtime
+//! would not shut down. A separate thread ends with the process.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use crossterm::event::{Event, EventStream};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, oneshot};
 
-/// The most input events that are buffered.
+/// The maximum number of buffered input events.
 const WAITING: usize = 256;
 
-/// How long to wait for the reader to stop. It takes longer only if the terminal has been closed.
+/// The time limit for the reader to stop. It is reached only if the terminal has been closed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A source of input events, which can also be polled without waiting.
+/// A source of input events that can also be polled without waiting.
 pub(crate) struct KeyReader {
     events: mpsc::Receiver<Event>,
-    /// Dropped to stop the thread.
+    /// The sender that stops the thread when dropped.
     stop: Option<oneshot::Sender<()>>,
-    /// Resolves when the thread has stopped.
+    /// The receiver that resolves when the thread has stopped.
     stopped: oneshot::Receiver<()>,
 }
 
 impl KeyReader {
-    /// Creates a reader that reads nothing.
+    /// Creates a reader that never reads anything.
     pub(crate) fn none() -> Self {
         Self {
             events: mpsc::channel(1).1,
@@ -35,8 +35,9 @@ impl KeyReader {
         }
     }
 
-    /// Starts reading input; `before` are events that were read earlier and come first. If no thread can be started,
-    /// the input ends at once.
+    /// Starts reading input after the earlier events in `before`, which come first.
+    ///
+    /// If no thread can be started, the input ends at once.
     pub(crate) fn read(before: Vec<Event>) -> Self {
         let (sender, events) = mpsc::channel(WAITING);
         let (stop, stopping) = oneshot::channel::<()>();
@@ -64,17 +65,17 @@ impl KeyReader {
         }
     }
 
-    /// Returns the next event; `None` if there will be no more.
+    /// Returns the next event, or `None` at the end of the input.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.events.recv().await
     }
 
-    /// Returns an event that was read already, if there is one.
+    /// Returns an event that has already been read, if there is one.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 
-    /// Stops reading. When this returns, others can read the input.
+    /// Stops reading and waits, so that other programs can read the input.
     pub(crate) async fn stop(&mut self) {
         self.stop = None;
         let _ = tokio::time::timeout(PATIENCE, &mut self.stopped).await;

@@ -1,4 +1,4 @@
-//! Actions, and the keys that are bound to them.
+//! Actions and their key bindings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -144,7 +144,7 @@ impl fmt::Display for KeyChord {
 
 macro_rules! actions {
     ($($action:ident $name:literal $about:literal [$($key:literal),*];)*) => {
-        /// An action that a key or an entry of the command palette performs.
+        /// An action that a key or a command palette entry performs.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum KeyAction {
@@ -152,7 +152,7 @@ macro_rules! actions {
         }
 
         impl KeyAction {
-            /// All actions, in the order in which the help lists them.
+            /// All actions, in the order of the help.
             pub const ALL: &'static [Self] = &[$(Self::$action),*];
 
             /// Returns the action's name in the configuration.
@@ -161,7 +161,7 @@ macro_rules! actions {
                 match self { $(Self::$action => $name,)* }
             }
 
-            /// Describes what the action does.
+            /// Returns a short description of the action.
             #[must_use]
             pub fn about(self) -> &'static str {
                 match self { $(Self::$action => $about,)* }
@@ -233,7 +233,7 @@ pub enum KeyBindingsError {
     InvalidKey {
         /// The action.
         action: String,
-        /// What is wrong with the key's name.
+        /// The error in the key's name.
         error: ParseKeyError,
     },
 }
@@ -259,8 +259,9 @@ impl Default for KeyBindings {
 }
 
 impl KeyBindings {
-    /// Binds an action to these keys instead of its current ones; to none if `keys` is empty. A key that was bound to
-    /// another action is rebound.
+    /// Binds an action to these keys instead of its current ones, or to none if `keys` is empty.
+    ///
+    /// A key that was bound to another action is rebound.
     ///
     /// # Errors
     /// Fails if the action or a key is unknown.

@@ -1,4 +1,4 @@
-//! The main loop: takes events, updates the state, performs effects, and draws when necessary.
+//! The main loop: receives events, updates the state, performs effects, and draws when necessary.
 
 use std::io;
 use std::sync::Arc;
@@ -17,20 +17,19 @@ use crate::text::highlight;
 /// The capacity of the event channel. Senders wait while it is full.
 const EVENTS: usize = 256;
 
-/// The shortest time between two drawings, unless the change comes from the user's input.
+/// The minimum time between two frames, unless the change comes from the user's input.
 const FRAME: Duration = Duration::from_millis(16);
 
-/// How soon after a drawing more is laid out of what was too long to lay out at once. As much time is left for
-/// everything else.
+/// The delay after a frame before more of a long text is laid out, which leaves as much time for everything else.
 const SLICE: Duration = Duration::from_millis(4);
 
 /// The time between two steps of an animation.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The most events that are handled before the changes are drawn.
+/// The maximum number of events that are handled before the changes are drawn.
 const BATCH: usize = 64;
 
-/// Why a chat ended with an error.
+/// The reason why a chat ended with an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
@@ -77,7 +76,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
                     .perform(ChatEffect::DecodeImage(task), &mut screen)
                     .await?;
             }
-            // After the first drawing, which must not wait for it.
+            // Wait only after the first frame, which must not be delayed.
             if !std::mem::replace(&mut begun, true) {
                 app.set_canvas(screen.listen().await);
             }
@@ -91,7 +90,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
             () = ended.recv() => Some(ChatEvent::Quit),
             input = screen.next() => match input {
                 Some(input) => to_chat_event(input),
-                // There will be no more input.
+                // The input has ended.
                 None => Some(ChatEvent::Quit),
             },
             () = resized.recv() => Some(ChatEvent::Resized),
@@ -148,7 +147,7 @@ fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {
     })
 }
 
-/// Converts the terminal's input to an event; `None` for input that does not matter.
+/// Converts terminal input to an event, or returns `None` if the input is irrelevant.
 fn to_chat_event(input: Input) -> Option<ChatEvent> {
     match input {
         Input::Key(key) => Some(ChatEvent::Key(key)),
@@ -166,8 +165,10 @@ async fn sleep_until_due(due: Option<Instant>) {
     }
 }
 
-/// A listener for changes of the terminal's size. The key reader reports these as well, but not if a key was pressed at
-/// the same time: it reads the key, and then waits for a signal that has already arrived.
+/// A listener for changes of the terminal's size.
+///
+/// The key reader reports these as well, but not if a key was pressed at the same time: it reads the key, and then
+/// waits for a signal that has already arrived.
 struct ResizeListener {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,

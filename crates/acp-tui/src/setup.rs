@@ -1,4 +1,4 @@
-//! The setup of a chat.
+//! The settings that a chat is started with.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,34 +19,37 @@ pub struct AgentSpec {
     pub name: String,
     /// The command that starts the agent.
     pub command: AgentCommand,
-    /// The hook that puts the agent into a sandbox when it is started, if any.
+    /// The hook that sandboxes the agent's command when the agent is started.
     pub sandbox_hook: SandboxHook,
-    /// The options of its connection, such as protocol versions and limits.
+    /// The options of the agent's connection, such as protocol versions and limits.
     pub options: acp::Options,
-    /// The MCP servers for its sessions.
+    /// The MCP servers for the agent's sessions.
     pub mcp_servers: Vec<McpServer>,
-    /// What is set in its new sessions.
+    /// The mode and config options to set in the agent's new sessions.
     pub initial_options: InitialOptions,
     /// The command that installs the agent, if known; it is shown, never run.
     pub install: Option<String>,
-    /// A hook that knows what the user can do about the agent's errors.
+    /// The hook that returns advice about the agent's errors.
     pub hint: HintSource,
-    /// Whether the agent is trusted to ask about everything that its mode and the rules do not allow, and is bound by
-    /// the policy. What it does through the client is then not asked about a second time.
+    /// Whether the agent is trusted to ask for permission itself.
+    ///
+    /// Such an agent asks about everything that its mode and the rules do not allow, and is bound by the policy.
+    /// Actions that it performs through the client are then not asked about a second time.
     pub asks: bool,
-    /// The names that were given to its sessions in the chat's directory, if they are stored.
+    /// The stored names of the agent's sessions in the chat's directory, if names are stored.
     pub names: Option<SessionNames>,
 }
 
-/// A hook that knows what the user can do about an agent's error message: for example, that a key the agent requires is
-/// set here but is not passed on to it.
+/// A hook that returns advice about an agent's error message.
+///
+/// For example: an API key that the agent requires is set here but is not passed on to it.
 #[derive(Clone, Default)]
 pub struct HintSource(Option<Arc<HintFn>>);
 
 type HintFn = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
 
 impl HintSource {
-    /// Creates a hook. `hint` gets the agent's message, and whether the agent requires a login.
+    /// Creates a hook. `hint` receives the agent's message, and whether the agent requires a login.
     pub fn new(hint: impl Fn(&str, bool) -> Option<String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hint)))
     }
@@ -62,15 +65,17 @@ impl fmt::Debug for HintSource {
     }
 }
 
-/// A hook that puts an agent's command into a sandbox when it is started, and returns notes about that for the user.
+/// A hook that sandboxes an agent's command when the agent is started, and returns notes for the user.
 #[derive(Clone, Default)]
 pub struct SandboxHook(Option<Arc<SandboxFn>>);
 
 type SandboxFn = dyn Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String> + Send + Sync;
 
 impl SandboxHook {
-    /// Creates a hook. `sandbox_hook` returns the confined command and notes for the user, or why there can be no
-    /// sandbox. It may read and write files.
+    /// Creates a hook that confines commands.
+    ///
+    /// `sandbox_hook` returns the confined command and notes for the user, or the reason why there can be no sandbox.
+    /// It may read and write files.
     pub fn new(
         confine: impl Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String>
         + Send
@@ -95,7 +100,7 @@ impl fmt::Debug for SandboxHook {
 }
 
 impl AgentSpec {
-    /// Creates an agent that is started with this command.
+    /// Creates the specification of an agent that this command starts.
     pub fn new(name: impl Into<String>, command: AgentCommand) -> Self {
         Self {
             name: name.into(),
@@ -112,47 +117,47 @@ impl AgentSpec {
     }
 }
 
-/// What is set in a session once it is open, whether it is new or existing.
+/// The mode and config options to set in a session once it is open, whether new or existing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InitialOptions {
     /// The id of the mode.
     pub mode: Option<String>,
-    /// Config options: ids and values.
+    /// The ids and values of config options.
     pub config: Vec<(String, String)>,
 }
 
-/// How a session is opened.
+/// The source of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SessionSource {
-    /// As a new session.
+    /// A new session.
     New,
-    /// As an existing session: loaded with a replay, or resumed if the agent does not support loading.
+    /// An existing session, loaded with a replay, or resumed if the agent does not support loading.
     Existing(SessionId),
-    /// As a new session that starts as a copy of this one.
+    /// A new session that starts as a copy of this one.
     Fork(SessionId),
 }
 
-/// Everything that a chat is started with.
+/// The settings that a chat is started with.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ChatSetup {
-    /// The agents; the first one is started.
+    /// The available agents; the first one is started.
     pub agents: Vec<AgentSpec>,
-    /// The directory in which the agents work, an absolute path.
+    /// The agents' working directory, an absolute path.
     pub cwd: PathBuf,
-    /// What the agents may do without asking.
+    /// The permissions of the agents.
     pub permissions: Permissions,
-    /// The sandbox of their commands, if they are confined.
+    /// The sandbox for commands that the client runs for the agents, if they are confined.
     pub sandbox: Option<Sandbox>,
-    /// The environment of their commands.
+    /// The environment of these commands.
     pub environment: Environment,
-    /// How the session of the first tab is opened.
+    /// The source of the session in the first tab.
     pub session_source: SessionSource,
-    /// The name for this session, if it is new.
+    /// The name for this session, if the session is new.
     pub name: Option<String>,
-    /// What is set in this session; takes precedence over the agent's own [`InitialOptions`].
+    /// The mode and config options for this session; they take precedence over the agent's own [`InitialOptions`].
     pub initial_options: InitialOptions,
     /// The first prompt, if any.
     pub prompt: Option<String>,
@@ -162,9 +167,9 @@ pub struct ChatSetup {
     pub keys: KeyBindings,
     /// The theme.
     pub theme: Theme,
-    /// How images are shown.
+    /// The method for showing images.
     pub images: Images,
-    /// Whether the mouse is used. If it is, selecting text in the terminal requires a modifier key.
+    /// Whether the chat uses the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
 

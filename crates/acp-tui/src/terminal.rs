@@ -17,7 +17,7 @@ use crate::images::{ImageCanvas, ImageSupport, PixelSize, detect, is_guarded, ki
 use crate::key_reader::KeyReader;
 use crate::theme::Colors;
 
-/// Whether the terminal's state was changed, so that a panic can restore it.
+/// Whether the terminal's state has been changed, so that a panic can restore it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static HOOK: Once = Once::new();
@@ -25,11 +25,11 @@ static HOOK: Once = Once::new();
 /// The size of the output buffer, in bytes.
 const DRAWING: usize = 32 * 1024;
 
-/// The terminal, with ratatui's copy of its contents.
+/// The user's terminal, with ratatui's copy of its contents.
 pub(crate) struct ChatTerminal {
     terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     key_reader: KeyReader,
-    /// What is known about how it shows images.
+    /// The terminal's image support, as far as it is known.
     image_support: ImageSupport,
     /// The cell size that the terminal has reported.
     cell_size: Option<PixelSize>,
@@ -38,7 +38,7 @@ pub(crate) struct ChatTerminal {
 }
 
 impl ChatTerminal {
-    /// Takes over the terminal. Input is not read before [`Self::listen`].
+    /// Takes over the terminal. Input is not read until [`Self::listen`] is called.
     pub(crate) fn take(mouse: bool, images: Images, colors: Colors) -> io::Result<Self> {
         HOOK.call_once(|| {
             let report = std::panic::take_hook();
@@ -77,8 +77,9 @@ impl ChatTerminal {
         }
     }
 
-    /// Starts to read input and returns the canvas for images. If the terminal was sent a query, waits briefly for the
-    /// response.
+    /// Starts reading input and returns the canvas for images.
+    ///
+    /// If the terminal was sent a query, waits briefly for the response.
     pub(crate) async fn listen(&mut self) -> Option<ImageCanvas> {
         let asked = matches!(
             self.image_support,
@@ -88,7 +89,7 @@ impl ChatTerminal {
             true => tokio::task::spawn_blocking(query::listen).await,
             false => Ok(Default::default()),
         };
-        // The task does not panic, and if the runtime is shutting down there is nothing left to show.
+        // The task does not panic, and a runtime that is shutting down has nothing left to show.
         let (answer, typed) = heard.unwrap_or_default();
         self.key_reader = KeyReader::read(typed);
         self.image_support = self.image_support.answered(answer);
@@ -96,7 +97,7 @@ impl ChatTerminal {
         self.canvas()
     }
 
-    /// Returns the canvas for images. Called again when the terminal's size or font may have changed.
+    /// Returns the canvas for images. Call it again when the terminal's size or font may have changed.
     pub(crate) fn canvas(&self) -> Option<ImageCanvas> {
         match self.image_support {
             ImageSupport::Known(way) => {
@@ -106,7 +107,7 @@ impl ChatTerminal {
         }
     }
 
-    /// Draws inside a synchronized update, so that nothing flickers.
+    /// Draws inside a synchronized update to avoid flicker.
     pub(crate) fn draw(
         &mut self,
         draw: impl FnOnce(&mut ratatui::Frame<'_>) -> io::Result<()>,
@@ -120,7 +121,7 @@ impl ChatTerminal {
         drawn
     }
 
-    /// Clears the screen, so that the next drawing redraws everything, because the terminal shows something else.
+    /// Clears the screen so that the next frame redraws everything.
     ///
     /// ratatui's `clear` queries the cursor's position, and fails if the key reader reads the response.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
@@ -131,7 +132,7 @@ impl ChatTerminal {
         Ok(())
     }
 
-    /// Sets the title of the terminal's window.
+    /// Sets the title of the terminal window.
     pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
         if self.title != title {
             title.clone_into(&mut self.title);
@@ -140,7 +141,7 @@ impl ChatTerminal {
         Ok(())
     }
 
-    /// Restores the terminal for a while, so that another program can use it and read its input.
+    /// Restores the terminal temporarily, so that another program can use it and read its input.
     pub(crate) async fn leave(&mut self) {
         self.key_reader.stop().await;
         restore_terminal();
@@ -153,12 +154,12 @@ impl ChatTerminal {
         self.forget()
     }
 
-    /// Returns the next input event; `None` if there will be no more.
+    /// Returns the next input event, or `None` at the end of the input.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         self.key_reader.next().await
     }
 
-    /// Returns an input event that was read already, if there is one.
+    /// Returns an input event that has already been read, if there is one.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
         self.key_reader.next_now()
     }
@@ -170,7 +171,7 @@ impl ChatTerminal {
         out.flush()
     }
 
-    /// Copies text to the clipboard, if the terminal lets programs do so (OSC 52).
+    /// Copies text to the clipboard, if the terminal allows it (OSC 52).
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         execute!(
             io::stdout(),
@@ -185,13 +186,15 @@ impl Drop for ChatTerminal {
     }
 }
 
-/// The sequence that saves the state of alternate scroll (mode 1007) and turns it off. With it, many terminals send
-/// arrow keys for the wheel on the alternate screen when the program does not use the mouse; the wheel would then walk
-/// through the prompt history.
+/// The sequence that saves the state of alternate scroll (mode 1007) and turns it off.
+///
+/// With it on, many terminals send arrow keys for the wheel on the alternate screen when the program does not use the
+/// mouse; the wheel would then walk through the prompt history.
 const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
 
-/// The sequence that turns alternate scroll on, then restores its saved state. Most terminals that cannot save it start
-/// with it on.
+/// The sequence that turns alternate scroll on, then restores its saved state.
+///
+/// Most terminals that cannot save the state start with it on.
 const GIVE_WHEEL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
 
 fn set_up_terminal(mouse: bool) -> io::Result<()> {
@@ -211,7 +214,7 @@ fn set_up_terminal(mouse: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// Restores the terminal to its original state. Does nothing the second time.
+/// Restores the terminal to its original state. Does nothing if it is already restored.
 fn restore_terminal() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;

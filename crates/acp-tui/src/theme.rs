@@ -1,12 +1,13 @@
-//! Colors, by what they mean.
+//! The theme: styles for the elements of the screen, by meaning.
 
 pub use acp_config::Background;
 use ratatui::style::{Color, Modifier, Style};
 
-/// How many colors the terminal can show.
+/// The number of colors that the terminal can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Colors {
-    /// No colors, or none are wanted (`NO_COLOR`): bold, dim, underlined and reversed text only.
+    /// No colors, because the terminal has none or the user wants none (`NO_COLOR`): bold, dim, underlined and reversed
+    /// text only.
     None,
     /// The 16 colors of the user's own palette.
     #[default]
@@ -21,7 +22,7 @@ pub enum Colors {
 pub struct Theme {
     /// The background behind the text.
     pub background: Background,
-    /// How many colors there are.
+    /// The number of available colors.
     pub colors: Colors,
     /// Ordinary text.
     pub text: Style,
@@ -29,7 +30,7 @@ pub struct Theme {
     pub dim: Style,
     /// Emphasized text.
     pub strong: Style,
-    /// What should be found at a glance: the active tab, keys that can be pressed.
+    /// Elements to be found at a glance: the active tab, keys that can be pressed.
     pub accent: Style,
     /// Success.
     pub good: Style,
@@ -61,9 +62,9 @@ pub struct Theme {
     pub added: Style,
     /// A line that a diff removes.
     pub removed: Style,
-    /// What has changed within an added line.
+    /// A word that has changed in an added line.
     pub added_word: Style,
-    /// What has changed within a removed line.
+    /// A word that has changed in a removed line.
     pub removed_word: Style,
 }
 

@@ -226,9 +226,14 @@ fn excerpt(text: &str) -> Cow<'_, str> {
     ))
 }
 
+/// Writes the message and the details in `data`, for people. The code is for programs: see [`Error::code`].
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)?;
+        if self.message.trim().is_empty() {
+            write!(f, "error {}", self.code)?;
+        } else {
+            f.write_str(&self.message)?;
+        }
         // Agents put the useful part into `data`, as text or under one of these names.
         let details = self.data.as_ref().and_then(|data| {
             let named = ["details", "message", "error"]

@@ -1,13 +1,13 @@
 //! The instructions that a model gets before the conversation. They are built again for each turn and never stored.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use acp_host::{Project, Roots};
-use jiff::Timestamp;
 
 use super::files::{self, FileHead};
+use super::session_section::describe_session;
 use crate::mode::Mode;
+use crate::permission::rules::RuleFiles;
 use crate::store::stored_session::ClientPrompt;
 use crate::text::head;
 use crate::workspace::Workspace;
@@ -47,18 +47,19 @@ pub(crate) struct Instructions(String);
 
 impl Instructions {
     /// Builds the instructions. A file of the project or the user that cannot be read is left out, with a note for the
-    /// model, so that the turn can still start. Without `project`, no file of the project is read.
+    /// model, so that the turn can still start. No file of the project is read if `rules` forbid all reading.
     pub(crate) async fn read(
         workspace: &Workspace,
         user: Option<&Path>,
-        project: bool,
+        rules: &RuleFiles,
         client: Option<&ClientPrompt>,
     ) -> Result<Self, ToolFailure> {
+        let project = !rules.forbids_reading();
         let mut text = match client {
             Some(prompt) if prompt.replaces => format!("{}\n", prompt.text),
             _ => WHO.to_owned(),
         };
-        add_session_section(&mut text, workspace.turn.roots());
+        text.push_str(&describe_session(workspace, project.then_some(rules)).await?);
         let cwd = PathBuf::from(workspace.turn.cwd());
         let (sees, user) = (workspace.access().is_ok(), user.map(Path::to_owned));
         // Reading may block for long on a network drive.
@@ -110,31 +111,6 @@ struct InstructionFile {
     path: PathBuf,
     origin: &'static str,
     text: Result<FileHead, String>,
-}
-
-fn add_session_section(text: &mut String, roots: &[String]) {
-    let mut lines = String::from("\n# The session\n\n");
-    let (cwd, more) = match roots.split_first() {
-        Some((cwd, more)) => (cwd.as_str(), more),
-        None => ("", roots),
-    };
-    // Writing to a string does not fail.
-    let _ = writeln!(lines, "- Working directory: `{cwd}`");
-    for root in more {
-        let _ = writeln!(lines, "- Further directory: `{root}`");
-    }
-    let _ = writeln!(
-        lines,
-        "- Operating system: {} ({})",
-        std::env::consts::OS,
-        std::env::consts::ARCH
-    );
-    let _ = writeln!(
-        lines,
-        "- Date: {} (UTC)",
-        Timestamp::now().strftime("%Y-%m-%d")
-    );
-    text.push_str(&lines);
 }
 
 /// Reads the project's file through the client, where only the client can access the directory. The client may not give

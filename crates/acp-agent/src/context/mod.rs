@@ -1,7 +1,7 @@
 //! What a model sees besides the tools: its instructions, the prompt in a form it understands, and a conversation that
 //! fits into its context window.
 //!
-//! - `instructions.rs` and `files.rs`: the instructions before the conversation
+//! - `instructions.rs`, `session_section.rs` and `files.rs`: the instructions before the conversation
 //! - `content.rs`: the content of a prompt
 //! - `commands/`: slash commands
 //! - `conversation.rs`, `compaction.rs` and `summary.rs`: the conversation and its compaction
@@ -15,4 +15,5 @@ pub(crate) mod content;
 pub(crate) mod conversation;
 pub(crate) mod files;
 pub(crate) mod instructions;
+pub(crate) mod session_section;
 pub(crate) mod summary;

@@ -14,6 +14,7 @@ use super::step::{KnownSteps, Step, Steps};
 use crate::commands::{self, OfflineCommand, OfflineInput};
 use crate::text::{fenced, head, one_line};
 use crate::tools::list::names;
+use crate::tools::read::without_line_numbers;
 use survey::{manifest, readme, survey};
 
 /// The model of an agent that has no language model. It is not an AI, and says so.
@@ -203,8 +204,9 @@ impl<'a> TurnProgress<'a> {
                 count_text(&result.data, "files", "file"),
                 quoted(&result.text)
             ),
-            (ToolStatus::Done, OfflineCommand::List { .. } | OfflineCommand::Read { .. }) => {
-                quoted(&result.text)
+            (ToolStatus::Done, OfflineCommand::List { .. }) => quoted(&result.text),
+            (ToolStatus::Done, OfflineCommand::Read { .. }) => {
+                quoted(&without_line_numbers(&result.text))
             }
             (_, OfflineCommand::Run { command }) => run_summary(command, result),
             (ToolStatus::Done, _) => result.text.clone(),

@@ -12,7 +12,7 @@ pub(crate) mod list;
 mod nearest;
 pub(crate) mod partial;
 mod plan;
-mod read;
+pub(crate) mod read;
 mod run;
 pub(crate) mod schema;
 mod search;

@@ -1,5 +1,6 @@
 //! The tool `read`, which reads a file.
 
+use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,7 @@ impl Tool for ReadTool {
     const NAME: &'static str = "read";
 
     const DESCRIPTION: &'static str = "\
-        Read a text file or a range of its lines, at most 2000 lines and 128 KiB per call; use `line` to continue. Also shows images (PNG, JPEG, GIF, WebP). Read a file before you change it.";
+        Read a text file or a range of its lines, at most 2000 lines and 128 KiB per call; use `line` to continue. Each line of the result starts with its number and a tab, which are not part of the file. Also shows images (PNG, JPEG, GIF, WebP). Read a file before you change it.";
 
     const DRAFT: Option<DraftSpec> = Some(DraftSpec {
         kind: ToolKind::Read,
@@ -148,7 +149,10 @@ impl ReadTool {
             return Err(self.binary_error(None));
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let (mut kept, mut count, mut cut) = (String::new(), 0_usize, false);
+        let first = self.line.unwrap_or(1).max(1) as usize;
+        // The user sees the file's text; the model also gets the line numbers, to refer to.
+        let (mut kept, mut told) = (String::new(), String::new());
+        let (mut count, mut cut) = (0_usize, false);
         let mut lines = read.split_inclusive('\n');
         for line in lines.by_ref().take(limit) {
             let shown = head(line, LINE);
@@ -156,21 +160,24 @@ impl ReadTool {
                 cut = true;
                 break;
             }
-            kept.push_str(shown);
-            if shown.len() < line.len() {
-                let left = line.len() - shown.len();
-                kept.push_str(&format!(" [… {left} more bytes on this line]\n"));
-            }
+            let left = line.len() - shown.len();
+            let line = match left {
+                0 => Cow::Borrowed(shown),
+                _ => Cow::Owned(format!("{shown} [… {left} more bytes on this line]\n")),
+            };
+            kept.push_str(&line);
+            told.push_str(&format!("{}\t{line}", first + count));
             count += 1;
         }
         let more = cut || lines.next().is_some();
         // A model that sets a limit knows that there may be more lines.
         let unsaid = more && (cut || self.limit.is_none());
-        let first = self.line.unwrap_or(1).max(1) as usize;
-        let mut told = kept.clone();
         let mut shown = vec![text(fenced(&kept))];
         if unsaid {
             let last = first + count - 1;
+            if !told.ends_with('\n') {
+                told.push('\n');
+            }
             told.push_str(&format!(
                 "[Truncated after line {last}. Continue with `line`: {}.]\n",
                 last + 1
@@ -207,6 +214,20 @@ impl ReadTool {
             self.path
         ))
     }
+}
+
+/// Returns the text of a result without the line numbers that the model gets.
+pub(crate) fn without_line_numbers(result: &str) -> String {
+    let text = |line| match split_line_number(line) {
+        Some((_, text)) => text,
+        None => line,
+    };
+    result.split_inclusive('\n').map(text).collect()
+}
+
+fn split_line_number(line: &str) -> Option<(u64, &str)> {
+    let (number, text) = line.split_once('\t')?;
+    Some((number.parse().ok()?, text))
 }
 
 /// Detects the type of a file. A file that only the client can reach is taken for text; reading it shows whether it
@@ -248,5 +269,20 @@ fn media_type(bytes: &[u8]) -> Option<&'static str> {
         Some("image/webp")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_numbers_are_removed() {
+        let result =
+            "7\ta\tb\n8\t\n9\t10\tc\n[Truncated after line 9. Continue with `line`: 10.]\n";
+        assert_eq!(
+            without_line_numbers(result),
+            "a\tb\n\n10\tc\n[Truncated after line 9. Continue with `line`: 10.]\n"
+        );
     }
 }

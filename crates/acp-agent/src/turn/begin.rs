@@ -91,11 +91,10 @@ impl ActiveTurn<'_> {
             self.compact_on_command(conversation, &wanted).await?;
             return Ok(TurnStart::Answered);
         }
-        let project = !self.rules.forbids_reading();
         let instructions = Instructions::read(
             self.workspace,
             self.user_instructions,
-            project,
+            self.rules,
             state.client_prompt.as_ref(),
         )
         .await;

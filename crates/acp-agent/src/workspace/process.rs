@@ -121,7 +121,7 @@ pub(crate) struct CommandOutput {
 }
 
 /// The shell, and its option to run a command line.
-const SHELL: (&str, &str) = if cfg!(windows) {
+pub(crate) const SHELL: (&str, &str) = if cfg!(windows) {
     ("cmd", "/C")
 } else {
     ("sh", "-c")

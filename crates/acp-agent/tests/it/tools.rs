@@ -2,6 +2,7 @@
 //! by the agent's own access.
 
 use crate::common;
+use crate::common::hears::HeardRequests;
 use crate::common::{ALL, ALLOW, AgentFixture, ClientOffers, NONE, diff, texts};
 use acp::thread::{ThreadToolCall, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::*;
@@ -80,6 +81,26 @@ async fn a_long_file_is_read_in_parts() {
                 && shown.contains("\nend\n")
         );
         assert!(done(empty).contains("The file is empty"));
+    }
+}
+
+#[tokio::test]
+async fn the_model_gets_line_numbers_and_the_user_the_text() {
+    const SCRIPT: &str = r#"{"turns": [[
+        {"read": {"path": "a.txt", "line": 2, "limit": 2}},
+        {"say": "done"}
+    ]]}"#;
+    for offers in [ALL, NONE] {
+        let heard = HeardRequests::default();
+        let f = AgentFixture::new(heard.agent(SCRIPT), offers).await;
+        f.put("a.txt", "one\n\ttwo\nthree");
+        let shown = done(&only(&f).await);
+        assert!(
+            shown.contains("\ttwo\nthree") && !shown.contains("2\t"),
+            "{shown}"
+        );
+        let results = heard.last().results();
+        assert_eq!(results, ["2\t\ttwo\n3\tthree"]);
     }
 }
 

@@ -332,7 +332,7 @@ fn what_is_wrong_with_the_configuration_is_said() {
             "unclosed quote in the command",
         ),
         ("[agents.x]\ncommand = 'y'\npass = ['A=B']\n", "`A=B`"),
-        ("[agents.acp]\ncommand = 'y'\n", "takes no `command`"),
+        ("[agents.acp]\ncommand = 'y'\n", "does not accept `command`"),
         (
             "[agents.x]\ncommand = 'y'\n[[agents.x.mcp_servers]]\nname = 'a'\n",
             "requires either `command` or `url`",

@@ -1,4 +1,4 @@
-//! Choosing an agent by name or command, with its settings.
+//! Chooses an agent by name or command, with its settings.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
 use crate::quote::quoted;
 
-/// Which agent a command line selects.
+/// The selection of an agent on a command line.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSelector {
     /// The agent's name.
     pub name: Option<String>,
     /// The program and arguments of an agent that has no name. Takes precedence over the name.
     pub command: Vec<String>,
-    /// The variables for the agent.
+    /// The environment variables requested for the agent.
     pub env: Vec<EnvRequest>,
     /// The latest protocol version to use.
     pub protocol: Option<u16>,
@@ -40,24 +40,24 @@ pub struct AgentChoice {
     pub command: Vec<String>,
     /// The latest protocol version to use.
     pub protocol: u16,
-    /// Whether the version has to be given again on the command line to choose the same agent.
+    /// Whether the protocol version must be given again on the command line to choose the same agent.
     pub needs_protocol_arg: bool,
-    /// The environment that it gets.
+    /// The agent's environment.
     pub environment: AgentEnvironment,
-    /// The mode in which its sessions start.
+    /// The mode in which the agent's sessions start.
     pub mode: Option<String>,
-    /// The config options that are set when a session starts.
+    /// The config options to set when a session starts, as ids and values.
     pub options: Vec<(String, String)>,
-    /// The MCP servers for its sessions.
+    /// The MCP servers for the agent's sessions.
     pub mcp_servers: Vec<McpServer>,
-    /// The command that installs it, if known.
+    /// The command that installs the agent, if known.
     pub install: Option<&'static str>,
     /// A note about the choice for the user.
     pub note: Option<String>,
 }
 
 impl AgentSelector {
-    /// Selects the agent with this name.
+    /// Creates a selector for the agent with this name.
     #[must_use]
     pub fn with_name(name: &str) -> Self {
         Self {
@@ -68,10 +68,10 @@ impl AgentSelector {
 
     /// Chooses the agent for work in `cwd`.
     ///
-    /// If it is an agent of a project that the user has not allowed yet, the user is asked.
+    /// Asks the user before choosing a project's agent that is not allowed yet.
     ///
     /// # Errors
-    /// No agent has that name, the configuration is invalid, or the project's agents are not allowed.
+    /// Fails if no agent has that name, the configuration is invalid, or the project's agents are not allowed.
     pub fn choose(
         &self,
         config: &UserConfig,
@@ -165,7 +165,7 @@ impl AgentSelector {
         check_name(name).map_err(wrong)?;
         let command = match (settings.command.take(), known) {
             (Some(_), Some(known)) if known.name == BUNDLED => {
-                let what = format!("`{BUNDLED}` is the bundled agent and takes no `command`");
+                let what = format!("`{BUNDLED}` is bundled and does not accept `command`");
                 return Err(wrong(what));
             }
             (Some(mut command), _) => {
@@ -189,7 +189,7 @@ impl AgentSelector {
         Ok(chosen)
     }
 
-    /// Returns an agent with these settings and what the command line adds. Name and command are not set yet.
+    /// Builds the choice from settings and the command line, without name and command.
     fn to_choice(
         &self,
         config: &UserConfig,
@@ -223,7 +223,7 @@ impl AgentChoice {
         self.command.is_empty()
     }
 
-    /// Returns the paths of its own state that it must be able to write, if known. Missing directories are created.
+    /// Returns the paths of the agent's own state that it must be able to write, and creates missing directories.
     #[must_use]
     pub fn state_paths(&self, cwd: &Path) -> AgentStatePaths {
         let named = self.name.as_deref().and_then(find_well_known);
@@ -236,8 +236,9 @@ impl AgentChoice {
         state_paths::prepare(places, &self.environment.environment(), cwd)
     }
 
-    /// Returns the key under which the agent's data is stored. For a command, only the program is in readable form,
-    /// because the arguments may contain a secret.
+    /// Returns the key under which the agent's data is stored.
+    ///
+    /// For a command, only the program is readable, because the arguments may contain a secret.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {
@@ -256,7 +257,7 @@ impl AgentChoice {
         }
     }
 
-    /// Returns what to call the agent in a sentence.
+    /// Returns a phrase that names the agent in a sentence, such as `the agent gemini`.
     #[must_use]
     pub fn title(&self) -> String {
         match (&self.name, self.command.first()) {
@@ -266,7 +267,7 @@ impl AgentChoice {
         }
     }
 
-    /// Returns the text to add to a message that the agent's program was not found.
+    /// Returns the install command to append to a "program not found" error, or an empty string.
     #[must_use]
     pub fn install_hint(&self) -> String {
         match self.install {
@@ -280,8 +281,9 @@ fn to_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Returns the agent that is configured as the default, if any, and a note for the user. The project's default takes
-/// precedence over the user's, if the user has allowed the project's agents.
+/// Returns the configured default agent, if any, and a note for the user.
+///
+/// The project's default takes precedence over the user's if the user has allowed the project's agents.
 fn default_agent(
     config: &UserConfig,
     cwd: &Path,
@@ -304,7 +306,7 @@ fn default_agent(
     Ok((users, not_used(why)))
 }
 
-/// Asks whether a project's agents may be used, unless the user has already allowed them.
+/// Asks the user to allow a project's agents, unless they are already allowed.
 fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), ConfigError> {
     if project.is_allowed()? {
         return Ok(());
@@ -324,7 +326,7 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
     )))
 }
 
-/// Returns `--cwd DIR` if the project is not that of the current directory.
+/// Returns the flag ` --cwd DIR` if the current directory is outside the project, otherwise an empty string.
 fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
@@ -333,7 +335,7 @@ fn cwd_flag(directory: &Path) -> String {
     }
 }
 
-/// Returns the error for an unknown name, with a suggestion.
+/// Builds the error for an unknown agent name, with a suggestion.
 fn unknown_agent_error(
     name: &str,
     config: &UserConfig,
@@ -353,9 +355,9 @@ fn unknown_agent_error(
     ))
 }
 
-/// Returns the name most similar to this one, if any is similar enough.
+/// Returns the most similar name, if any is similar enough.
 fn nearest_name<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    /// From 0 (nothing in common) to 1 (equal).
+    /// The minimum similarity, from 0 (nothing in common) to 1 (equal).
     const ALIKE: f64 = 0.75;
     let name = name.to_lowercase();
     let rated = names.map(|other| (strsim::jaro_winkler(&name, &other.to_lowercase()), other));

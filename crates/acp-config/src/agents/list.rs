@@ -11,14 +11,14 @@ use crate::config::UserConfig;
 use crate::error::ConfigError;
 use crate::quote::quoted;
 
-/// Where an agent is configured.
+/// The place where an agent is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentOrigin {
-    /// In the user's configuration.
+    /// The user's configuration.
     User,
-    /// In the project.
+    /// The project's configuration.
     Project,
-    /// In this program's list of well-known agents.
+    /// The built-in list of well-known agents.
     WellKnown,
 }
 
@@ -40,19 +40,19 @@ impl AgentOrigin {
 pub struct ListedAgent {
     /// The agent's name.
     pub name: String,
-    /// Where it is configured.
+    /// The place where the agent is configured.
     pub origin: AgentOrigin,
-    /// Its title, if known.
+    /// The agent's title, if known.
     pub title: Option<&'static str>,
-    /// Its program and arguments. Empty for the bundled agent.
+    /// The agent's program and arguments. Empty for the bundled agent.
     pub command: Vec<String>,
-    /// The path of its program, if found.
+    /// The path of the agent's program, if found.
     pub program_path: Option<PathBuf>,
-    /// The command that installs it, if known.
+    /// The command that installs the agent, if known.
     pub install: Option<&'static str>,
-    /// Whether it is used when no agent is named.
+    /// Whether the agent is used when no agent is named.
     pub is_default: bool,
-    /// What is wrong with it, if anything.
+    /// The reason why the agent cannot be used, if any.
     pub error: Option<String>,
 }
 
@@ -61,13 +61,13 @@ impl ListedAgent {
         self.command.is_empty() && self.error.is_none()
     }
 
-    /// Returns `true` if its program was found.
+    /// Returns `true` if the agent's program was found.
     #[must_use]
     pub fn is_installed(&self) -> bool {
         self.is_bundled() || self.program_path.is_some()
     }
 
-    /// Returns whether it can be used, in a word or two.
+    /// Returns the agent's availability in one or two words, such as `not installed`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match (self.is_bundled(), &self.program_path, &self.error) {
@@ -78,7 +78,7 @@ impl ListedAgent {
         }
     }
 
-    /// Returns its title, how it is started or installed, or why it cannot be used.
+    /// Returns the agent's title and command, how to install it, or why it cannot be used.
     #[must_use]
     pub fn summary(&self) -> String {
         if let Some(wrong) = &self.error {
@@ -101,11 +101,11 @@ impl ListedAgent {
     }
 }
 
-/// All agents that are available in a directory.
+/// The agents that are available in a directory.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct AgentList {
-    /// The agents: the user's, the project's, and the well-known ones.
+    /// The user's agents, the project's, and the well-known ones, in this order.
     pub agents: Vec<ListedAgent>,
     /// The project's agents.
     pub project: Option<ProjectAgents>,
@@ -119,7 +119,7 @@ impl AgentList {
     /// Lists the agents. Starts nothing and asks no questions.
     ///
     /// # Errors
-    /// The list of allowed projects cannot be read.
+    /// Fails if the list of allowed projects cannot be read.
     pub fn discover(config: &UserConfig, cwd: &Path) -> Result<Self, ConfigError> {
         let mut notes = Vec::new();
         let project = ProjectAgents::of(cwd).unwrap_or_else(|e| {
@@ -178,8 +178,9 @@ impl AgentList {
         })
     }
 
-    /// Returns the names of the agents that can be used: the user's own, the project's if they are allowed, and the
-    /// well-known ones that are installed.
+    /// Returns the names of the usable agents.
+    ///
+    /// These are the user's own, the project's if they are allowed, and the well-known ones that are installed.
     #[must_use]
     pub fn usable_names(self) -> Vec<String> {
         let usable = |agent: &ListedAgent| {
@@ -195,7 +196,7 @@ impl AgentList {
     }
 }
 
-/// Resolves the name as if it had been given on the command line.
+/// Resolves an agent's name as if it had been given on the command line.
 fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -> ListedAgent {
     let known = find_well_known(name);
     let mut listed = ListedAgent {
@@ -223,7 +224,7 @@ fn resolve_agent(config: &UserConfig, name: &str, by: AgentOrigin, cwd: &Path) -
     listed
 }
 
-/// Lists an agent of a project, allowed or not: nothing is started.
+/// Builds the list entry for a project's agent, allowed or not, without starting anything.
 fn list_project_agent(name: &str, project: Option<&ProjectAgents>) -> ListedAgent {
     let settings = project.and_then(|project| project.agents.get(name));
     let command = settings.and_then(|settings| settings.command.clone());

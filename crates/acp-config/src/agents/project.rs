@@ -21,10 +21,10 @@ use crate::source::{ConfigSource, FILE};
 /// The maximum size of the file with the allowed projects, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// The maximum number of allowed files. Beyond that, the one that was allowed first is removed.
+/// The maximum number of allowed files. Beyond that, the oldest entry is removed.
 const MOST: usize = 10_000;
 
-/// What a project can configure: agents, and nothing else.
+/// The contents of a project's configuration file: agents and nothing else.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProjectConfig {
@@ -40,19 +40,19 @@ pub struct ProjectAgents {
     pub file: PathBuf,
     /// The directory that contains `.acp`. Paths in the file are relative to it.
     pub directory: PathBuf,
-    /// The agents, by name.
+    /// The project's agents, by name.
     pub agents: BTreeMap<String, AgentSettings>,
-    /// The agent that is used when none is named.
+    /// The name of the agent to use when none is named.
     pub default_agent: Option<String>,
-    /// The hash of the file's text.
+    /// The SHA-256 hash of the file's text, in hexadecimal.
     digest: String,
 }
 
 impl ProjectAgents {
-    /// Reads the agents of the project that `cwd` is in, if it has the file.
+    /// Reads the agents of the project that contains `cwd`; returns `None` if it has no configuration file.
     ///
     /// # Errors
-    /// The file is invalid, cannot be read, or leads out of the project.
+    /// Fails if the file is invalid, cannot be read, or is outside the project.
     pub fn of(cwd: &Path) -> Result<Option<Self>, ConfigError> {
         let project = Project::of(cwd)
             .map_err(|e| ConfigError::usage(format!("the directory {}: {e}", cwd.display())))?;
@@ -86,10 +86,10 @@ impl ProjectAgents {
         }))
     }
 
-    /// Returns `true` if the user has allowed exactly this content.
+    /// Returns `true` if the user has allowed the file with exactly this content.
     ///
     /// # Errors
-    /// The list of allowed projects cannot be read.
+    /// Fails if the list of allowed projects cannot be read.
     pub fn is_allowed(&self) -> Result<bool, ConfigError> {
         let Some(kept) = allowed_files_store() else {
             return Ok(false);
@@ -100,13 +100,15 @@ impl ProjectAgents {
         Ok(allowed.files.iter().any(is_this))
     }
 
-    /// Stores that the user has allowed this content.
+    /// Records that the user has allowed the file with this content.
     ///
     /// # Errors
-    /// It cannot be stored.
+    /// Fails if the list of allowed projects cannot be read or written.
     pub fn allow(&self) -> Result<(), ConfigError> {
         let Some(kept) = allowed_files_store() else {
-            return Err(ConfigError::usage("cannot remember it: no state directory"));
+            return Err(ConfigError::usage(
+                "cannot allow the project's agents: no state directory",
+            ));
         };
         let file = self.file.to_string_lossy().into_owned();
         let at = SystemTime::now()
@@ -125,10 +127,10 @@ impl ProjectAgents {
         kept.change(change)
     }
 
-    /// Revokes the permission. Returns `true` if there was one.
+    /// Revokes the user's permission; returns `true` if there was one.
     ///
     /// # Errors
-    /// The list of allowed projects cannot be read or written.
+    /// Fails if the list of allowed projects cannot be read or written.
     pub fn revoke(&self) -> Result<bool, ConfigError> {
         let Some(kept) = allowed_files_store() else {
             return Ok(false);
@@ -144,7 +146,7 @@ impl ProjectAgents {
         kept.change(change)
     }
 
-    /// Returns why an agent of this name is never the project's, if that is so.
+    /// Returns the reason why a project's agent with this name is never used, if there is one.
     #[must_use]
     pub fn hidden_reason(
         name: &str,
@@ -159,7 +161,7 @@ impl ProjectAgents {
         }
     }
 
-    /// Returns the question for the user.
+    /// Returns the question that asks the user to allow the project's agents.
     #[must_use]
     pub fn question(&self) -> String {
         format!(
@@ -169,14 +171,13 @@ impl ProjectAgents {
         )
     }
 
-    /// Returns the file's path, with nothing omitted.
+    /// Returns the file's path as it is shown, with nothing omitted.
     #[must_use]
     pub fn shown_file(&self) -> String {
         literal::literal_line(&paths::display_path(&self.file))
     }
 
-    /// Returns the whole content of the file for the user to decide about, as the project wrote it and with nothing
-    /// omitted.
+    /// Formats the whole configuration for the user to decide about, as the project wrote it and with nothing omitted.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut text = String::new();
@@ -223,7 +224,7 @@ struct AllowedFile {
     file: String,
     /// The SHA-256 of its text, in hexadecimal.
     digest: String,
-    /// When it was allowed, in seconds since 1970.
+    /// The time when the file was allowed, in seconds since 1970.
     at: u64,
 }
 

@@ -16,29 +16,29 @@ const LONGEST_NAME: usize = 64;
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentSettings {
-    /// Its program and arguments. Optional for a well-known agent.
+    /// The agent's program and arguments. Optional for a well-known agent.
     #[serde(default, deserialize_with = "command")]
     pub command: Option<Vec<String>>,
-    /// The variables that it gets, with their values.
+    /// The agent's environment variables, with their values.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// The names of variables of this process to pass on.
     #[serde(default)]
     pub pass: Vec<String>,
-    /// The mode in which its sessions start.
+    /// The mode in which the agent's sessions start.
     pub mode: Option<String>,
-    /// The config options that are set when a session starts.
+    /// The config options to set when a session starts, as ids and values.
     #[serde(default)]
     options: BTreeMap<String, OptionValue>,
     /// The latest protocol version to use.
     #[serde(default, deserialize_with = "version")]
     pub protocol: Option<u16>,
-    /// The MCP servers for its sessions.
+    /// The MCP servers for the agent's sessions.
     #[serde(default)]
     pub mcp_servers: Vec<McpServerSettings>,
 }
 
-/// Omits the values of variables, which may be secret.
+/// Omits the values of environment variables, which may be secret.
 impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSettings")
@@ -48,7 +48,7 @@ impl fmt::Debug for AgentSettings {
 }
 
 impl AgentSettings {
-    /// Returns the options as they would be given on the command line.
+    /// Returns the config options as ids and values, as given on the command line.
     pub fn options(&self) -> impl Iterator<Item = (String, String)> {
         let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
         self.options.iter().map(typed)
@@ -59,7 +59,7 @@ impl AgentSettings {
 #[derive(Clone, Deserialize)]
 #[serde(
     untagged,
-    expecting = "option values must be a string, an integer or a boolean"
+    expecting = "option values must be strings, integers or booleans"
 )]
 enum OptionValue {
     Flag(bool),
@@ -77,7 +77,7 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// A command: a line or a list.
+/// A command, written as one line or as a list.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -110,10 +110,10 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D:
     }
 }
 
-/// Checks that a name can be an agent's: a word that can be typed and shown as it is.
+/// Checks that a name is valid for an agent: a word that can be typed and shown as it is.
 ///
 /// # Errors
-/// The name is invalid. The error says what a name consists of.
+/// Fails if the name is invalid. The error says which characters are allowed.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -125,11 +125,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     ))
 }
 
-/// Resolves the program so that it is found from anywhere: by its name in `PATH`, relative to the user's home, or else
-/// relative to `base`, if given.
+/// Resolves the program so that it is found from any directory.
+///
+/// A name is looked up in `PATH`; a path is relative to the user's home directory after `~/`, or else to `base`, if
+/// given.
 ///
 /// # Errors
-/// The path would mean another file in each directory.
+/// Fails if the path would mean a different file in each directory.
 pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, String> {
     if let Some(rest) = written.strip_prefix("~/") {
         let home = std::env::home_dir().ok_or("no home directory")?;

@@ -7,7 +7,7 @@ use acp_host::Environment;
 
 use crate::paths;
 
-/// A path of an agent's own state, by Linux's conventions: on other systems nothing is confined.
+/// A path of an agent's own state, by the conventions of Linux: on other systems nothing is confined.
 #[derive(Debug, Clone, Copy)]
 pub enum AgentStatePath {
     /// A directory in the home directory.
@@ -15,7 +15,8 @@ pub enum AgentStatePath {
     /// A file in the home directory. It is not created if it does not exist: an empty file would be invalid to the
     /// agent.
     HomeFile(&'static str),
-    /// The directory that this variable names, or else this directory in the home directory.
+    /// The directory that a variable (the first name) specifies, or else a directory in the home directory (the
+    /// second).
     EnvOrHome(&'static str, &'static str),
     /// A directory in `$XDG_CONFIG_HOME`.
     Config(&'static str),
@@ -29,7 +30,7 @@ pub enum AgentStatePath {
 
 use AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 
-/// Returns where a program that downloads and runs packages stores them. `None` for any other program.
+/// Returns the state paths of a program that downloads and runs packages, or `None` for any other program.
 pub(super) fn runner(program: &str) -> Option<&'static [AgentStatePath]> {
     Some(match program {
         "npx" | "npm" => &[EnvOrHome("npm_config_cache", ".npm")],
@@ -49,8 +50,9 @@ pub struct AgentStatePaths {
     pub notes: Vec<String>,
 }
 
-/// Returns the paths of its own state that an agent with this environment may write when it works in `cwd`. Missing
-/// directories are created, because the agent cannot create them.
+/// Returns the paths of its own state that an agent with this environment may write when it works in `cwd`.
+///
+/// Missing directories are created, because the agent cannot create them.
 pub(crate) fn prepare<'a>(
     places: impl IntoIterator<Item = &'a AgentStatePath>,
     environment: &Environment,
@@ -87,7 +89,7 @@ pub(crate) fn prepare<'a>(
     own
 }
 
-/// Resolves a state path.
+/// Resolves a state path to a path in the file system.
 fn resolve_path(
     place: AgentStatePath,
     home: &Path,
@@ -123,7 +125,7 @@ fn create_private_dir(directory: &Path) -> std::io::Result<()> {
     builder.create(directory)
 }
 
-/// Returns `true` if write access to this path would include the project, or everything the user has.
+/// Returns `true` if write access to this path would include the project or the whole home directory.
 fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     let real_home = std::fs::canonicalize(home);
     let home = real_home.as_deref().unwrap_or(home);
@@ -131,8 +133,10 @@ fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
     real.starts_with(project_root(cwd, home)) || cwd.starts_with(real) || home.starts_with(real)
 }
 
-/// Returns the root of the repository that contains `cwd`. A repository that contains the home directory does not
-/// count: it stores the user's settings, and is not what the user works on.
+/// Returns the root of the repository that contains `cwd`.
+///
+/// A repository that contains the home directory does not count: it stores the user's settings, and is not what the
+/// user works on.
 fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
     let repository = cwd
         .ancestors()

@@ -1,4 +1,4 @@
-//! Well-known agents: their names, and how they are started and installed.
+//! Well-known agents: their names, and the commands that start and install them.
 //!
 //! From the registry of the protocol (`agentclientprotocol/registry`: a file `agent.json` for each) and the agents' own
 //! documentation, as of November 2026. Nothing here is ever installed or looked up automatically: the commands are
@@ -10,17 +10,17 @@ use super::state_paths::{self, AgentStatePath};
 /// A well-known agent.
 #[derive(Debug)]
 pub struct KnownAgent {
-    /// Its name in this program.
+    /// The agent's name in this program.
     pub name: &'static str,
-    /// Its other names: in the registry, of its program, in other clients.
+    /// The agent's other names: in the registry, of its program, in other clients.
     pub aliases: &'static [&'static str],
-    /// Its title.
+    /// The agent's title.
     pub title: &'static str,
-    /// Its program and arguments. Empty for the bundled agent.
+    /// The agent's program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// The command that installs it, according to its makers. Its prerequisites are not listed.
+    /// The command that installs the agent, according to its makers. Its prerequisites are not listed.
     pub install: &'static str,
-    /// Where it stores its state: settings, sessions, credentials, logs, caches.
+    /// The paths where the agent stores its state: settings, sessions, credentials, logs, caches.
     pub state_paths: &'static [AgentStatePath],
 }
 
@@ -182,8 +182,9 @@ pub const KNOWN: &[KnownAgent] = &[
     },
 ];
 
-/// Returns the well-known agent that a command starts, directly or through a package runner, as in
-/// `npx -y @google/gemini-cli`.
+/// Returns the well-known agent that a command starts, directly or through a package runner.
+///
+/// An example of the latter is `npx -y @google/gemini-cli`.
 pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent> {
     let (program, args) = split_command(command)?;
     if program == "acp" && args.first().is_some_and(|word| word == "agent") {
@@ -196,13 +197,13 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
     args.find_map(|word| find_by_program(package_name(word)))
 }
 
-/// Returns where the package runner of a command stores packages, if the command uses one.
+/// Returns the state paths of the command's package runner, or an empty slice if it uses none.
 pub(crate) fn runner_of(command: &[String]) -> &'static [AgentStatePath] {
     let program = split_command(command).map(|(program, _)| program);
     program.and_then(state_paths::runner).unwrap_or_default()
 }
 
-/// Returns the name of a command's program, and its arguments. For `env A=B program`, those of the program.
+/// Splits a command into the program's name and its arguments, skipping `env A=B`.
 fn split_command(command: &[String]) -> Option<(&str, &[String])> {
     let name = |word: &'_ String| {
         let file = std::path::Path::new(word).file_name();
@@ -230,7 +231,7 @@ fn package_name(word: &str) -> &str {
     name.get(..end).unwrap_or(name)
 }
 
-/// Returns the name of the package that an agent is installed from, if there is one.
+/// Returns the name of the package that contains an agent, if there is one.
 fn installed_package(known: &KnownAgent) -> Option<&'static str> {
     let install = known.install;
     let from = ["npm install -g ", "uv tool install "];

@@ -1,4 +1,4 @@
-//! The chat's client: how it handles the requests of an agent.
+//! The chat's client, which handles the requests of an agent.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use super::question_queue::{ChatAnswer, ChatQuestion, QuestionQueue};
 
-/// The most notes that wait to be shown. When there are more, the oldest are dropped.
+/// The maximum number of buffered notes. Beyond that, the oldest is dropped.
 const NOTES: usize = 32;
 
 /// Notes for the user that are shown beside the conversation.
@@ -41,7 +41,7 @@ impl ChatNotes {
     }
 }
 
-/// A [`Prompter`] that puts permission requests into the question queue.
+/// A [`Prompter`] that adds permission requests to the question queue.
 pub(crate) struct ChatPrompter(pub(crate) Arc<QuestionQueue>);
 
 impl Prompter for ChatPrompter {
@@ -62,7 +62,7 @@ impl Prompter for ChatPrompter {
     }
 }
 
-/// The chat as the client of one agent.
+/// The chat as a client of one agent.
 pub(crate) struct ChatClient {
     pub(crate) host: Arc<Host<ChatPrompter>>,
     pub(crate) process: Arc<AgentProcess>,
@@ -71,7 +71,7 @@ pub(crate) struct ChatClient {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// The chat's state of one session.
+/// The chat's state for one session.
 pub(crate) struct ChatSession {
     host: HostSession,
     process: Arc<AgentProcess>,
@@ -156,7 +156,7 @@ impl Client for ChatClient {
     }
 }
 
-/// A handler that puts forms and URLs into the question queue.
+/// An elicitation handler that adds forms and URLs to the question queue.
 pub(crate) struct ChatElicitation(pub(crate) Arc<QuestionQueue>);
 
 impl<S: Sync> Elicitation<S> for ChatElicitation {

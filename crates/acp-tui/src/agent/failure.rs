@@ -1,4 +1,4 @@
-//! What can go wrong with an agent, and the text that describes it.
+//! The failures of an agent, and the messages that describe them.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use acp_host::{AgentProcess, SpawnError};
 
 use crate::setup::AgentSpec;
 
-/// How long to wait for a failed agent to exit, so that its exit code can be shown.
+/// The time limit for a failed agent to exit, so that its exit code can be shown.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// The most lines of an agent's output that are shown when it exits.
+/// The maximum number of an agent's output lines that are shown when it exits.
 const TAIL: usize = 20;
 
-/// Why an operation on an agent failed.
+/// The reason why an operation on an agent failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AgentFailure {
     /// The agent does not run, or its connection is closed.
     Exited(AgentExit),
-    /// The agent requires a login. Holds the agent's message.
+    /// The agent requires a login. Contains the agent's message.
     LoginRequired(String),
     /// The agent rejected the request, or the request could not be sent.
     Rejected(String),
@@ -28,18 +28,18 @@ pub(crate) enum AgentFailure {
     SessionNotFound(String),
 }
 
-/// How an agent ended, or why its connection was closed.
+/// The end of an agent or of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentExit {
-    /// What the agent did, as text that follows its name.
+    /// The event, as text that follows the agent's name.
     pub(crate) description: String,
     /// The last lines of the agent's output.
     pub(crate) output_tail: String,
-    /// What may help.
+    /// A remedy that may help.
     pub(crate) remedy: Remedy,
 }
 
-/// What may help when an agent does not start.
+/// A remedy that may help when an agent does not start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     /// No remedy is known.
@@ -59,7 +59,7 @@ impl AgentExit {
         }
     }
 
-    /// Describes an agent whose program could not be started.
+    /// Creates the exit for an agent whose program could not be started.
     pub(crate) fn not_started(error: &SpawnError) -> Self {
         let mut gone = Self::new(format!("could not be started: {error}"));
         if matches!(error, SpawnError::NotInPath { .. }) {
@@ -70,7 +70,7 @@ impl AgentExit {
 }
 
 impl AgentFailure {
-    /// Classifies an error of the library.
+    /// Classifies an error from the library.
     pub(crate) fn of(error: &acp::Error) -> Self {
         match error {
             acp::Error::Rpc(rpc) if error.is_auth_required() => {
@@ -99,7 +99,7 @@ impl AgentFailure {
     }
 }
 
-/// Describes why the agent did not complete `initialize`. Shuts the process down.
+/// Describes why the agent did not complete `initialize`, and shuts its process down.
 pub(super) async fn broken(
     spec: &AgentSpec,
     process: &AgentProcess,
@@ -123,7 +123,7 @@ pub(super) async fn broken(
             if about_version && latest == ProtocolVersion::V1 {
                 cure = Remedy::Version2;
             }
-            format!("refused the connection: {error}")
+            format!("rejected the connection: {error}")
         }
         error => format!("sent an invalid response: {error}"),
     };
@@ -135,7 +135,7 @@ pub(super) async fn broken(
     }
 }
 
-/// Describes how the agent ended after its connection was closed. Shuts the process down.
+/// Describes how the agent ended after its connection was closed, and shuts its process down.
 pub(super) async fn disconnected(
     process: &AgentProcess,
     reason: &CloseReason,

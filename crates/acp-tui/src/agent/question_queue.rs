@@ -1,4 +1,4 @@
-//! The question queue: what agents ask the user, until it is answered or withdrawn.
+//! The question queue: questions from agents to the user, each until it is answered or withdrawn.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,10 +12,11 @@ use tokio::sync::{Notify, oneshot};
 /// A question to the user.
 #[derive(Debug, Clone)]
 pub(crate) enum ChatQuestion {
-    /// A permission request, and what an "always" answer to it grants (specification: Tool Calls, "Requesting
-    /// Permission").
+    /// A permission request, and the grant of an "always" answer to it.
+    ///
+    /// Specification: Tool Calls, "Requesting Permission".
     Permission(Box<PermissionRequest>, AlwaysEffect),
-    /// A form to fill in, or a URL to open (specification: Elicitation).
+    /// A form to fill in or a URL to open (specification: Elicitation).
     Elicitation(Box<CreateElicitationRequest>),
 }
 
@@ -24,7 +25,7 @@ pub(crate) enum ChatQuestion {
 pub(crate) enum ChatAnswer {
     /// The chosen option of a permission request; `None` if the user chose none.
     Permission(Option<PermissionOptionId>),
-    /// The answer to a form or a URL.
+    /// The answer to a form or URL.
     Elicitation(ElicitationAction),
 }
 
@@ -43,14 +44,14 @@ struct QuestionQueueState {
     next_id: u64,
     /// The questions, oldest first. The connection limits how many requests of an agent are in flight at once.
     questions: Vec<(Arc<OpenQuestion>, oneshot::Sender<ChatAnswer>)>,
-    /// The chat has ended: no more questions are accepted.
+    /// Whether the chat has ended and no more questions are accepted.
     closed: bool,
 }
 
 /// The open questions of one agent.
 pub(crate) struct QuestionQueue {
     state: Mutex<QuestionQueueState>,
-    /// Notified when questions are added or dropped, to redraw the chat.
+    /// The notification to redraw the chat when questions are added or dropped.
     wake: Arc<Notify>,
 }
 
@@ -66,8 +67,9 @@ impl QuestionQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a question and waits for the answer; `None` if there will be none. Dropping the future withdraws the
-    /// question.
+    /// Adds a question and waits for the answer; returns `None` if there will be none.
+    ///
+    /// Dropping the future withdraws the question.
     pub(crate) async fn ask(&self, question: ChatQuestion) -> Option<ChatAnswer> {
         let (sender, answer) = oneshot::channel();
         let session = match &question {
@@ -117,7 +119,7 @@ impl QuestionQueue {
         }
     }
 
-    /// Drops the questions of a session whose turn was cancelled, without an answer.
+    /// Drops the questions of a session whose turn was cancelled, unanswered.
     pub(crate) fn drop_session(&self, session: &SessionId) {
         self.lock()
             .questions

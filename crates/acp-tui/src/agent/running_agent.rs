@@ -1,4 +1,4 @@
-//! A running agent: how to start it and open its sessions.
+//! A running agent, and the functions that start it and open its sessions.
 
 use std::fmt;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::failure::{AgentExit, AgentFailure, broken, disconnected};
 use super::question_queue::QuestionQueue;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// How long an agent may take to exit once its stdin is closed, and again once it is asked to terminate.
+/// The time limit for an agent to exit after its stdin is closed, and again after it is asked to terminate.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// What all agents of a chat share.
+/// The environment that all agents of a chat share.
 pub(crate) struct ChatEnvironment {
     pub(crate) cwd: std::path::PathBuf,
     pub(crate) permissions: Permissions,
@@ -29,7 +29,7 @@ pub(crate) struct ChatEnvironment {
     pub(crate) wake: Arc<Notify>,
 }
 
-/// An agent that runs.
+/// A running agent process with its connection.
 #[derive(Clone)]
 pub(crate) struct RunningAgent {
     pub(crate) process: Arc<AgentProcess>,
@@ -45,7 +45,7 @@ impl fmt::Debug for RunningAgent {
     }
 }
 
-/// Starts an agent's program.
+/// Starts the agent's program.
 pub(crate) fn spawn(
     spec: &AgentSpec,
     cwd: &Path,
@@ -64,7 +64,7 @@ pub(crate) fn spawn(
         .map_err(|e| AgentFailure::Exited(AgentExit::not_started(&e)))
 }
 
-/// Connects to the program and negotiates the protocol version.
+/// Connects to the agent's process and negotiates the protocol version.
 pub(crate) async fn connect(
     spec: &AgentSpec,
     around: &ChatEnvironment,
@@ -126,8 +126,9 @@ pub(crate) async fn connect(
     }
 }
 
-/// Builds the connection's options. Noise is added to the agent's recorded output, and the user is notified the first
-/// time.
+/// Builds the options of the connection.
+///
+/// Noise is added to the agent's recorded output, and the user is notified the first time.
 fn connect_options(
     spec: &AgentSpec,
     process: &AgentProcess,
@@ -152,7 +153,7 @@ fn connect_options(
 }
 
 impl RunningAgent {
-    /// Waits until the agent has ended and describes how; returns `None` if this side closed the connection.
+    /// Waits until the agent ends and describes how; returns `None` if this side closed the connection.
     pub(crate) async fn wait_ended(&self) -> Option<AgentFailure> {
         let reason = self.connection.closed().await;
         if matches!(reason, CloseReason::Local) {
@@ -163,7 +164,7 @@ impl RunningAgent {
         Some(AgentFailure::Exited(gone))
     }
 
-    /// Opens a session and sets the mode and the config options that the configuration asks for.
+    /// Opens a session and sets the configured mode and config options.
     pub(crate) async fn open(
         &self,
         spec: &AgentSpec,

@@ -1,4 +1,4 @@
-//! Embeds Markdown from others in a document of ours.
+//! Embeds Markdown from other authors in an exported document.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -8,11 +8,13 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
 
 use super::fenced_block;
 
-/// How often the result is checked again for new problems before the text is shown verbatim.
+/// The maximum number of checks for new problems before the text is shown verbatim.
 const TRIES: usize = 8;
 
-/// Makes the Markdown safe to embed: its headings are below the three levels of ours, it has no HTML, and each block it
-/// opens is closed at its end. Text that cannot be made safe is shown verbatim.
+/// Makes Markdown safe to embed in the exported document.
+///
+/// Its headings are below the three levels of the document's own, it has no HTML, and each block it opens is closed at
+/// its end. Text that cannot be made safe is shown verbatim.
 pub(super) fn embed_markdown(text: &str) -> String {
     let mut text = terminal_text::clean_text(text)
         .trim_matches('\n')
@@ -36,8 +38,9 @@ pub(super) fn embed_markdown(text: &str) -> String {
     text
 }
 
-/// Returns the dialects in which readers may parse Markdown. What is HTML or a heading in one of them is not in
-/// another, and the result must be safe in all.
+/// Returns the Markdown dialects of different readers.
+///
+/// What is HTML or a heading in one of them is not in another, and the result must be safe in all.
 fn markdown_options() -> [Options; 3] {
     let github = Options::ENABLE_TABLES
         | Options::ENABLE_TASKLISTS
@@ -46,10 +49,10 @@ fn markdown_options() -> [Options; 3] {
     [github | Options::ENABLE_FOOTNOTES, github, Options::empty()]
 }
 
-/// A range of the text, and its replacement.
+/// A range of the text and its replacement.
 type Replacement = (Range<usize>, String);
 
-/// Finds what must be replaced.
+/// Finds the ranges to replace, with their replacements.
 fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     let mut edits: Vec<Replacement> = Vec::new();
     let mut depth = 0usize;
@@ -73,8 +76,9 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     edits
 }
 
-/// Applies replacements from the end of the text, so that earlier positions stay valid. Overlapping ones are left for
-/// the next attempt.
+/// Applies replacements from the end of the text to its start, so that earlier positions stay valid.
+///
+/// Overlapping ones are left for the next attempt.
 fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;
@@ -87,7 +91,7 @@ fn apply(text: &mut String, mut edits: Vec<Replacement>) {
     }
 }
 
-/// Lowers a heading that would be at one of our levels.
+/// Demotes a heading that is at one of the document's own levels.
 fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;
@@ -115,7 +119,7 @@ fn escape_html(text: &str, range: Range<usize>) -> Vec<Replacement> {
     source.match_indices('<').map(edit).collect()
 }
 
-/// Closes a fence that is still open at the end.
+/// Closes a fence that is still open at the end of the text.
 fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     if range.end < text.trim_end().len() {
         return None;
@@ -130,7 +134,8 @@ fn close_open_fence(text: &str, range: Range<usize>) -> Option<Replacement> {
     (!closed).then(|| (text.len()..text.len(), format!("\n{fence}")))
 }
 
-/// Whether the text is self-contained: what follows it is not part of it, and nothing in it can be taken for ours.
+/// Returns `true` if the text is self-contained: what follows is not part of it, and nothing in it looks like the
+/// document's own structure.
 fn is_contained(text: &str, dialect: Options) -> bool {
     const BEHIND: &str = "behind";
     let document = format!("{text}\n\n## {BEHIND}\n");

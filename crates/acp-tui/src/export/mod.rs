@@ -1,8 +1,8 @@
 //! Exports a thread as a Markdown document.
 //!
 //! The messages of the user, the agent and its tools cannot change the document's structure: their headings are below
-//! ours, they have no HTML, and each block they open is closed at its end (`embed.rs`). The output of commands and the
-//! contents of files are in fences that are longer than any inside them.
+//! the document's own, they have no HTML, and each block they open is closed at its end (`embed.rs`). The output of
+//! commands and the contents of files are in fences that are longer than any inside them.
 
 mod embed;
 
@@ -20,10 +20,10 @@ use self::embed::embed_markdown;
 /// The number of context lines around a change.
 const AROUND: usize = 3;
 
-/// The longest raw input or output that is exported, in bytes of its text.
+/// The maximum length of exported raw input or output, in bytes of its text.
 const LONGEST_RAW: usize = 64 * 1024;
 
-/// Renders the thread as a Markdown document (CommonMark, with GitHub's task lists and tables).
+/// Renders a thread as a Markdown document (CommonMark, with GitHub's task lists and tables).
 #[must_use]
 pub fn markdown(thread: &Thread) -> String {
     let mut page = ExportPage::default();
@@ -34,7 +34,7 @@ pub fn markdown(thread: &Thread) -> String {
     page.push_block(&format!("# {}", title.as_deref().unwrap_or("Session")));
     let dropped = thread.truncation().items;
     if dropped > 0 {
-        page.push_block(&format!("*The first {dropped} items are omitted.*"));
+        page.push_block(&format!("*Earlier items omitted: {dropped}*"));
     }
     for plan in thread.plans() {
         page.render_plan(plan);
@@ -45,7 +45,7 @@ pub fn markdown(thread: &Thread) -> String {
     page.text
 }
 
-/// A document that grows block by block.
+/// A document that is built block by block.
 #[derive(Default)]
 struct ExportPage {
     text: String,
@@ -135,7 +135,7 @@ impl ExportPage {
         self.render_content(&message.content);
     }
 
-    /// Appends content blocks. Text blocks that belong together become one.
+    /// Appends content blocks, joining text blocks that belong together.
     fn render_content(&mut self, blocks: &[ContentBlock]) {
         let mut words = String::new();
         for block in blocks {
@@ -156,7 +156,7 @@ impl ExportPage {
                 self.push_block(&media_text("Image", &image.mime_type, image.data.len()));
             }
             ContentBlock::Audio(audio) => {
-                self.push_block(&media_text("Sound", &audio.mime_type, audio.data.len()));
+                self.push_block(&media_text("Audio", &audio.mime_type, audio.data.len()));
             }
             ContentBlock::ResourceLink(link) => {
                 self.push_block(&format!("*Attached:* {}", code_span(&link.uri)));
@@ -356,7 +356,7 @@ impl ExportPage {
     }
 }
 
-/// Describes a change of a file whose contents are not known.
+/// Describes a change to a file whose contents are unknown.
 fn file_change_text(change: &FileChange) -> String {
     let what = escape_inline(change.operation.as_str());
     match &change.old_path {
@@ -369,7 +369,7 @@ fn file_change_text(change: &FileChange) -> String {
     }
 }
 
-/// Describes an image or audio of `base64` characters of data.
+/// Describes an image or audio with `base64` characters of data.
 fn media_text(what: &str, mime_type: &str, base64: usize) -> String {
     let bytes = base64 / 4 * 3;
     format!(
@@ -407,7 +407,7 @@ fn code_span(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// Returns the length of the longest run of a character.
+/// Returns the length of the longest run of a character in the text.
 fn longest_run(text: &str, character: char) -> usize {
     let mut longest = 0;
     let mut run = 0;
@@ -418,7 +418,7 @@ fn longest_run(text: &str, character: char) -> usize {
     longest
 }
 
-/// Escapes a line of text, so that nothing in it is markup.
+/// Escapes a line of text so that none of it is markup.
 fn escape_inline(text: &str) -> String {
     let text = terminal_text::clean_line(text);
     let words: Vec<&str> = text.split_whitespace().collect();

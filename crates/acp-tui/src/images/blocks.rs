@@ -6,10 +6,10 @@ use ratatui::style::{Color, Style};
 
 use super::ColorDepth;
 
-/// The alpha value from which on a pixel is drawn.
+/// The minimum alpha value of a pixel that is drawn.
 const OPAQUE: u8 = 128;
 
-/// Draws the part of an image that is in the cell at this column and row.
+/// Draws the part of an image that belongs in the cell at this column and row.
 pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16, cell: &mut Cell) {
     let pixel = |y: u32| {
         let pixel = image.get_pixel_checked(u32::from(column), y)?;
@@ -29,7 +29,7 @@ pub(super) fn paint(image: &RgbaImage, depth: ColorDepth, column: u16, row: u16,
     cell.set_symbol(symbol).set_style(style);
 }
 
-/// Returns the nearest of the colors that all 256-color terminals share: a 6×6×6 cube and 24 grays.
+/// Returns the nearest color that all 256-color terminals share: a 6×6×6 cube and 24 grays.
 fn nearest_indexed_color(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |value: u8| match value {

@@ -1,4 +1,4 @@
-//! Decodes images and scales them to the size in which they are shown.
+//! Decodes images and scales them to the size at which they are shown.
 
 use std::cell::Cell;
 use std::io::Cursor;
@@ -12,25 +12,25 @@ use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 
 use super::PixelSize;
 
-/// The largest image that is decoded, in characters of base64.
+/// The maximum length of an image to decode, in characters of base64.
 pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
 
-/// The most pixels of an image that is decoded.
+/// The maximum number of pixels of an image to decode.
 pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
 
-/// The memory that decoding may take, in bytes.
+/// The memory limit for decoding, in bytes.
 const MEMORY: u64 = 128 * 1024 * 1024;
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread is caught, and affects no more than an image.
+/// Returns `true` if a panic on this thread is caught and affects nothing but an image.
 pub(crate) fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Runs code that may panic, since image data may hit bugs in the decoders.
+/// Runs code that may panic, because image data may trigger bugs in the decoders.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     GUARDED.set(true);
     // Everything the closure created is dropped if it panics.
@@ -39,11 +39,12 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T, String>) -> Result
     done.unwrap_or_else(|_| Err("corrupt image".to_owned()))
 }
 
-/// Decodes an image and scales it down to fit into `room`; never up. The rest of the room, to the right and below, is
-/// transparent.
+/// Decodes an image and scales it down to fit into `room`.
+///
+/// It is never scaled up. The rest of `room`, to the right and below, is transparent.
 ///
 /// # Errors
-/// Returns a text for the user: the image is corrupt, too large, or of an unsupported type.
+/// Fails if the image is corrupt, too large, or of an unsupported type. The error is a message for the user.
 pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     let too_large = || {
         format!(
@@ -81,13 +82,13 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
     if decoder.total_bytes() > MEMORY {
         return Err("too large to decode".to_owned());
     }
-    // Cameras store how they were held. An image whose orientation cannot be read is shown as it is.
+    // Cameras store their orientation. An image whose orientation cannot be read is shown as it is.
     let held = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
     Ok(scale(image, held, room))
 }
 
-/// Scales the image to fit into `room`, at its upper left.
+/// Scales an image to fit into `room`, at the upper left.
 fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaImage {
     let of = PixelSize {
         width: image.width(),
@@ -121,7 +122,7 @@ fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaIma
     canvas
 }
 
-/// Returns the size of an image that fits into `room`, with its proportions.
+/// Returns the largest size with the same proportions that fits into `room`.
 fn fit(of: PixelSize, room: PixelSize) -> PixelSize {
     let (width, height) = (u64::from(of.width).max(1), u64::from(of.height).max(1));
     let (most_width, most_height) = (u64::from(room.width), u64::from(room.height));

@@ -1,4 +1,4 @@
-//! Detects from the environment how the terminal can show images.
+//! Detects from the environment which image protocol the terminal supports.
 
 use acp_config::Images;
 
@@ -6,19 +6,19 @@ use super::query::TerminalReply;
 use super::{ColorDepth, ImageProtocol, PixelSize};
 use crate::theme::Colors;
 
-/// What the environment says.
+/// The terminal's image support, as far as the environment shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImageSupport {
-    /// Everything is known; `None` if images are not shown.
+    /// The protocol is known; `None` if images are not shown.
     Known(Option<ImageProtocol>),
-    /// The terminal may support sixels, and can be queried. If it does not, this is used.
+    /// The terminal may support sixels and can be queried. If it does not, this protocol is used.
     QuerySixel(Option<ImageProtocol>),
-    /// Sixels are requested, and the terminal can be queried for their size.
+    /// Sixels are requested, and the terminal can be queried for its cell size.
     QueryCellSize(ImageProtocol),
 }
 
 impl ImageSupport {
-    /// Returns what is known after the terminal has responded, or will not.
+    /// Returns the image support after the terminal has responded or the query has timed out.
     pub(crate) fn answered(self, answer: TerminalReply) -> Self {
         match self {
             Self::QuerySixel(_) if answer.sixel => {
@@ -31,7 +31,7 @@ impl ImageSupport {
     }
 }
 
-/// Detects what can be known without querying the terminal. `cell` is the size of a cell, if known.
+/// Detects image support without querying the terminal. `cell` is the size of a cell, if known.
 pub(crate) fn detect(
     wanted: Images,
     colors: Colors,
@@ -136,7 +136,7 @@ mod tests {
             auto(&set),
             ImageSupport::Known(Some(ImageProtocol::Blocks(ColorDepth::Rgb)))
         );
-        // The user knows whether it passes on unknown sequences.
+        // The user knows whether the multiplexer passes on unknown sequences.
         let wanted = found(Images::Kitty, Colors::Full, &set);
         assert_eq!(
             wanted,

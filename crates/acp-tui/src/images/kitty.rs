@@ -1,4 +1,4 @@
-//! kitty's graphics protocol: an image is sent once, and shown wherever cells with its number are drawn.
+//! kitty's graphics protocol: each image is sent once and shown wherever cells with its number are drawn.
 //!
 //! Such a cell is text to everything but the terminal: ratatui scrolls it and draws over it like any other. An image is
 //! invisible while no cell has its number. <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>
@@ -13,7 +13,7 @@ use ratatui::style::Color;
 
 use super::wrap_for_tmux;
 
-/// How much of an image is sent per command, in characters of base64.
+/// The maximum amount of image data per command, in characters of base64.
 const PIECE: usize = 4096;
 
 /// The character in each cell of an image.
@@ -37,8 +37,9 @@ const NUMBERS: [char; 96] = [
     '\u{735}', '\u{736}', '\u{73a}', '\u{73d}', '\u{73f}', '\u{740}', '\u{741}', '\u{743}',
 ];
 
-/// The images that were sent to the terminal, and whether through tmux. The terminal stores them until they are
-/// deleted, which must be possible from wherever the chat ends.
+/// The images that were sent to the terminal, each with whether it went through tmux.
+///
+/// The terminal stores them until they are deleted, which must be possible from wherever the chat ends.
 static SENT: Mutex<Vec<SentImage>> = Mutex::new(Vec::new());
 
 struct SentImage {
@@ -49,7 +50,7 @@ struct SentImage {
 /// An image for the terminal.
 #[derive(Debug)]
 pub(super) struct KittyImage {
-    /// The image's number: a color, because the color of a cell says which image it shows.
+    /// The image's number. It is a color, because the color of a cell says which image it shows.
     pub(super) id: u32,
     pub(super) columns: u16,
     pub(super) rows: u16,
@@ -58,7 +59,7 @@ pub(super) struct KittyImage {
 }
 
 impl KittyImage {
-    /// Makes a cell show this column and row of the image.
+    /// Draws this column and row of the image in a cell.
     pub(super) fn paint(&self, column: u16, row: u16, cell: &mut Cell) {
         let number = |n: u16| NUMBERS.get(usize::from(n)).copied();
         let (Some(row), Some(column)) = (number(row), number(column)) else {
@@ -71,7 +72,7 @@ impl KittyImage {
             .set_diff_option(CellDiffOption::ForcedWidth(NonZeroU16::MIN));
     }
 
-    /// Sends the image, unless the terminal has it.
+    /// Sends the image, unless the terminal already has it.
     pub(super) fn send(&self, tmux: bool, out: &mut impl Write) -> io::Result<()> {
         {
             let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +99,7 @@ impl KittyImage {
     }
 }
 
-/// Deletes an image from the terminal, if it is there.
+/// Deletes an image from the terminal, if the terminal has it.
 pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
     let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
     match sent.iter().position(|sent| sent.id == id) {
@@ -107,7 +108,7 @@ pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// Deletes all images from the terminal. Never blocks, because it is also called during a panic.
+/// Deletes all images from the terminal. Never blocks, because a panic calls it too.
 pub(crate) fn forget_all(out: &mut impl Write) -> io::Result<()> {
     let Ok(mut sent) = SENT.try_lock() else {
         return Ok(());

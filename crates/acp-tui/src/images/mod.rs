@@ -1,4 +1,4 @@
-//! Images in a conversation, if the terminal can show them.
+//! Shows images in a conversation, if the terminal supports them.
 //!
 //! The number of cells an image takes is known from its header ([`ImageCanvas::cells`]), so the layout does not change
 //! when it has been decoded. The visible part is painted row by row ([`ImageStore::paint`]). Images that are not
@@ -24,10 +24,10 @@ pub(crate) use decode::{LONGEST, MOST_PIXELS, is_guarded};
 pub(crate) use detect::{ImageSupport, detect};
 pub(crate) use store::{ImageRow, ImageStore};
 
-/// The most columns of an image.
+/// The maximum width of an image, in columns.
 const COLUMNS: u16 = 80;
 
-/// The most rows of an image, however high the screen is.
+/// The maximum height of an image, in rows, on any screen.
 const ROWS: u16 = 24;
 
 /// A size in pixels.
@@ -38,13 +38,13 @@ pub(crate) struct PixelSize {
 }
 
 impl PixelSize {
-    /// The assumed size of a cell if the terminal reports none: that of the first terminals with sixels.
+    /// The assumed cell size if the terminal reports none: that of the first terminals with sixels.
     pub(crate) const CELL: Self = Self {
         width: 10,
         height: 20,
     };
 
-    /// Returns the size of an image that is rotated by a quarter turn.
+    /// Swaps width and height, as a rotation by a quarter turn does.
     fn swap_axes(self) -> Self {
         Self {
             width: self.height,
@@ -53,39 +53,39 @@ impl PixelSize {
     }
 }
 
-/// How images are shown.
+/// The protocol that images are shown with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ImageProtocol {
-    /// With kitty's graphics protocol.
+    /// kitty's graphics protocol.
     Kitty { tmux: bool },
-    /// With iTerm2's inline images.
+    /// iTerm2's inline images.
     Iterm2 { tmux: bool },
-    /// As sixels.
+    /// Sixels.
     Sixel { tmux: bool },
-    /// As half blocks.
+    /// Half blocks.
     Blocks(ColorDepth),
 }
 
-/// How colors are specified.
+/// The format in which colors are specified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ColorDepth {
     Rgb,
-    /// As numbers from 0 to 255.
+    /// A number from 0 to 255.
     Indexed,
 }
 
-/// What images are drawn on.
+/// The canvas for images: the protocol and the available size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ImageCanvas {
     protocol: ImageProtocol,
     /// The size of a cell in pixels.
     cell_size: PixelSize,
-    /// The most rows of an image.
+    /// The maximum number of rows of an image.
     max_rows: u16,
 }
 
 impl ImageCanvas {
-    /// Creates the canvas of a terminal with cells of this size.
+    /// Creates the canvas for a terminal with cells of this size.
     pub(crate) fn new(way: ImageProtocol, cell: Option<PixelSize>) -> Self {
         let cell = match way {
             ImageProtocol::Blocks(_) => PixelSize {
@@ -101,7 +101,7 @@ impl ImageCanvas {
         }
     }
 
-    /// Returns the canvas for a screen with `rows` rows. An image takes at most half of them.
+    /// Returns the canvas for a screen with `rows` rows, where an image takes at most half of them.
     pub(crate) fn for_rows(self, rows: u16) -> Self {
         Self {
             max_rows: (rows / 2).clamp(1, ROWS),
@@ -109,8 +109,9 @@ impl ImageCanvas {
         }
     }
 
-    /// Returns the columns and rows that an image takes if `columns` columns are available; `None` if it has no pixels
-    /// or does not fit.
+    /// Returns the columns and rows that an image takes in at most `columns` columns.
+    ///
+    /// Returns `None` if the image has no pixels or does not fit.
     pub(crate) fn cells(&self, of: PixelSize, columns: u16) -> Option<(u16, u16)> {
         let (width, height) = (u64::from(of.width), u64::from(of.height));
         let cell_width = u64::from(self.cell_size.width).max(1);
@@ -120,7 +121,7 @@ impl ImageCanvas {
         }
         let most_width = u64::from(columns.clamp(1, COLUMNS)) * cell_width;
         let most_height = u64::from(self.max_rows) * cell_height;
-        // Not larger than it is, and with its proportions.
+        // Never enlarge the image, and keep its proportions.
         let mut shown = (width, height);
         if shown.0 > most_width {
             shown = (most_width, (height * most_width / width).max(1));
@@ -160,24 +161,24 @@ pub(crate) struct DecodeTask {
     data: String,
 }
 
-/// The result of decoding an image, or why it failed.
+/// The result of decoding an image, or the reason why it failed.
 #[derive(Debug)]
 pub(crate) struct DecodeResult {
     key: ImageKey,
     result: Result<EncodedImage, String>,
 }
 
-/// An image as it is drawn.
+/// An image in the form in which it is drawn.
 #[derive(Debug)]
 enum EncodedImage {
     Blocks(RgbaImage),
     Kitty(kitty::KittyImage),
-    /// One sequence for each row.
+    /// One escape sequence per row.
     Rows(Vec<String>),
 }
 
 impl EncodedImage {
-    /// Returns the memory that the image takes, in bytes.
+    /// Returns the memory that the image occupies, in bytes.
     fn byte_len(&self) -> usize {
         match self {
             Self::Blocks(image) => image.as_raw().len(),
@@ -188,7 +189,7 @@ impl EncodedImage {
 }
 
 impl DecodeTask {
-    /// Decodes the image. This takes a while, and is done on a separate thread.
+    /// Decodes the image. This is slow, so it runs on a separate thread.
     pub(crate) fn decode(self) -> DecodeResult {
         let key = self.key;
         DecodeResult {
@@ -197,7 +198,7 @@ impl DecodeTask {
         }
     }
 
-    /// Returns the result for a decoding that was aborted.
+    /// Returns the result for a decoding task that was aborted.
     pub(crate) fn failure(key: ImageKey) -> DecodeResult {
         let result = Err("cannot decode the image".to_owned());
         DecodeResult { key, result }
@@ -244,7 +245,7 @@ impl DecodeTask {
     }
 }
 
-/// Wraps a terminal command for tmux, if necessary. tmux passes on such commands if it is configured to.
+/// Wraps a terminal command for tmux, if necessary. tmux passes such commands on if configured to.
 fn wrap_for_tmux(command: String, tmux: bool) -> String {
     if !tmux {
         return command;

@@ -11,36 +11,36 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 
 use super::PixelSize;
 
-/// How long to wait for the response. Terminals respond within a few milliseconds; over a network it takes longer.
+/// The time limit for the response. Terminals respond within a few milliseconds; over a network it takes longer.
 #[cfg(unix)]
 const PATIENCE: std::time::Duration = std::time::Duration::from_millis(150);
 
-/// The most bytes of other input that are read before the response. The rest is read later.
+/// The maximum number of bytes of other input to read before the response. The rest is read later.
 #[cfg(unix)]
 const TYPED: usize = 64 * 1024;
 
-/// The longest sequence of a key, in bytes.
+/// The maximum length of a key's escape sequence, in bytes.
 const LONGEST: usize = 32;
 
 const PASTE: &[u8] = b"\x1b[200~";
 const PASTED: &[u8] = b"\x1b[201~";
 
-/// The terminal's response.
+/// The terminal's response to the queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TerminalReply {
-    /// The terminal supports sixels.
+    /// Whether the terminal supports sixels.
     pub(crate) sixel: bool,
-    /// The size of its cells.
+    /// The terminal's cell size.
     pub(crate) cell: Option<PixelSize>,
 }
 
-/// Sends the queries: the size of a cell, and the device attributes, to which all terminals respond.
+/// Queries the cell size and the device attributes, to which all terminals respond.
 pub(crate) fn ask(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\x1b[16t\x1b[c")?;
     out.flush()
 }
 
-/// Reads the response, and the keys that arrive before it.
+/// Reads the response and the keys that arrive before it.
 #[cfg(unix)]
 pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -72,13 +72,13 @@ pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     heard.finish()
 }
 
-/// On systems that read the terminal in another way, no terminal is queried.
+/// Returns no response: on systems that read the terminal in another way, the terminal is not queried.
 #[cfg(not(unix))]
 pub(crate) fn listen() -> (TerminalReply, Vec<Event>) {
     QueryInput::default().finish()
 }
 
-/// The input so far.
+/// The input that has arrived so far.
 #[derive(Debug, Default)]
 struct QueryInput {
     reply: TerminalReply,
@@ -90,7 +90,7 @@ struct QueryInput {
 
 #[cfg_attr(not(unix), allow(dead_code))]
 impl QueryInput {
-    /// Whether all queries have a response, and no paste is in progress.
+    /// Returns `true` if all queries have a response and no paste is in progress.
     fn is_complete(&self) -> bool {
         self.answered && self.sequence.is_empty() && !self.is_pasting()
     }
@@ -148,7 +148,7 @@ impl QueryInput {
     }
 }
 
-/// Parses input as key and paste events. Sequences that no user types while a chat starts are dropped.
+/// Parses input as key and paste events. Sequences that no user enters while a chat starts are dropped.
 fn parse_keys(typed: &[u8]) -> Vec<Event> {
     let mut keys = Vec::new();
     let mut rest = typed;
@@ -172,7 +172,7 @@ fn parse_keys(typed: &[u8]) -> Vec<Event> {
     keys
 }
 
-/// Parses a paste; returns its text, and its length in bytes with its brackets.
+/// Parses a paste; returns its text, and its length in bytes including its brackets.
 fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     let text = bytes.strip_prefix(PASTE)?;
     let end = text.windows(PASTED.len()).position(|seen| seen == PASTED)?;
@@ -180,7 +180,7 @@ fn parse_paste(bytes: &[u8]) -> Option<(String, usize)> {
     Some((said, PASTE.len() + end + PASTED.len()))
 }
 
-/// Parses the sequence of a key; also returns its length in bytes.
+/// Parses a key's escape sequence; also returns its length in bytes.
 fn parse_sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
     let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
     let end = bytes.iter().skip(2).position(is_last);

@@ -1,20 +1,21 @@
-//! Sixels: six rows of pixels at a time, one color after the other. <https://vt100.net/docs/vt3xx-gp/chapter14.html>
+//! Encodes sixels: six rows of pixels at a time, one color after the other.
+//! <https://vt100.net/docs/vt3xx-gp/chapter14.html>
 
 use std::fmt::Write as _;
 
 use color_quant::NeuQuant;
 use image::RgbaImage;
 
-/// The most colors of an image. Most of today's terminals with sixels support as many.
+/// The maximum number of colors in an image. Most current terminals with sixels support as many.
 const COLORS: usize = 256;
 
-/// One of this many pixels is sampled to choose the colors.
+/// The sampling interval for choosing the colors, in pixels.
 const SAMPLE: i32 = 10;
 
-/// The alpha value from which on a pixel is drawn.
+/// The minimum alpha value of a pixel that is drawn.
 const OPAQUE: u8 = 128;
 
-/// Encodes each row of cells separately, so that each can be shown without the others.
+/// Encodes each row of cells separately, so that each row can be shown without the others.
 pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
     let palette = NeuQuant::new(SAMPLE, COLORS, image.as_raw());
     let (width, height) = image.dimensions();

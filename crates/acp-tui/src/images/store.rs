@@ -1,4 +1,4 @@
-//! The images on the screen, and a cache of others.
+//! Stores the images on the screen, and a cache of others.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,16 +13,16 @@ use super::{
     DecodeResult, DecodeTask, EncodedImage, ImageCanvas, ImageKey, ImageProtocol, blocks, kitty,
 };
 
-/// The most images that are decoded at once. More would cost more memory than they would save time.
+/// The maximum number of images that are decoded at once. More would cost more memory than they would save time.
 const AT_ONCE: usize = 1;
 
-/// The memory for cached images that are not visible, in bytes.
+/// The memory limit for cached images that are not visible, in bytes.
 const KEPT: usize = 32 * 1024 * 1024;
 
-/// The most cached images.
+/// The maximum number of cached images.
 const MOST: usize = 64;
 
-/// The symbol in the cells under an image that is drawn over them. It shows whether something else was drawn there.
+/// The symbol in the cells below an image. It shows whether something else was drawn there.
 const COVERED: &str = "\u{a0}";
 
 /// A row of an image on the screen.
@@ -31,9 +31,9 @@ pub(crate) struct ImageRow {
     pub(crate) key: ImageKey,
     /// The row within the image.
     pub(crate) row: u16,
-    /// The position of the row's first cell.
+    /// The screen position of the row's first cell.
     pub(crate) position: Position,
-    /// Where the image is in the thread: the number of the item, and that of the block in it.
+    /// The index of the thread item that contains the image.
     pub(crate) item: usize,
     pub(crate) block: usize,
 }
@@ -43,21 +43,21 @@ pub(crate) struct ImageRow {
 pub(crate) struct ImageStore {
     canvas: Option<ImageCanvas>,
     images: HashMap<ImageKey, StoredImage>,
-    /// The image rows that are drawn over the cells once all cells are drawn.
+    /// The image rows to draw over the cells once all cells are drawn.
     overlay_rows: Vec<ImageRow>,
     tasks: Vec<DecodeTask>,
-    /// The kitty numbers of images that were dropped.
+    /// The kitty numbers of images that were dropped and must be deleted from the terminal.
     evicted_ids: Vec<u32>,
-    /// The number of drawings so far.
+    /// The number of frames drawn so far.
     frame: u64,
-    /// The number of the next image.
+    /// The number for the next image.
     next_id: u32,
 }
 
 #[derive(Debug)]
 struct StoredImage {
     state: ImageState,
-    /// The drawing in which the image was last visible.
+    /// The frame in which the image was last visible.
     last_frame: u64,
 }
 
@@ -66,12 +66,12 @@ enum ImageState {
     /// The image is being decoded.
     Decoding,
     Ready(EncodedImage),
-    /// The image could not be decoded, for this reason.
+    /// The image could not be decoded. Contains the reason.
     Failed(String),
 }
 
 impl ImageStore {
-    /// Sets the canvas that images are drawn on from now on; `None` shows no images.
+    /// Sets the canvas for images; `None` shows no images.
     pub(crate) fn set_canvas(&mut self, canvas: Option<ImageCanvas>) {
         if self.next_id == 0 {
             // Another chat on the same terminal should not use the same numbers.
@@ -87,7 +87,7 @@ impl ImageStore {
         self.canvas
     }
 
-    /// Starts a drawing.
+    /// Begins a frame.
     pub(crate) fn begin(&mut self) {
         self.frame += 1;
         self.overlay_rows.clear();
@@ -142,13 +142,13 @@ impl ImageStore {
         }
     }
 
-    /// Returns how many images are being decoded.
+    /// Returns the number of images that are being decoded.
     fn decoding_count(&self) -> usize {
         let coming = |known: &&StoredImage| matches!(known.state, ImageState::Decoding);
         self.images.values().filter(coming).count()
     }
 
-    /// Finishes a drawing: draws the images that go over the cells, unless something else was drawn there.
+    /// Finishes a frame: draws images over the cells, unless something else was drawn there.
     pub(crate) fn finish(&mut self, buf: &mut Buffer) {
         for row in std::mem::take(&mut self.overlay_rows) {
             let Some(ImageState::Ready(EncodedImage::Rows(rows))) =
@@ -180,12 +180,12 @@ impl ImageStore {
         }
     }
 
-    /// Returns the images to decode.
+    /// Takes the images that wait to be decoded.
     pub(crate) fn take_tasks(&mut self) -> Vec<DecodeTask> {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Takes the result of decoding an image.
+    /// Stores the result of decoding an image.
     pub(crate) fn add_result(&mut self, done: DecodeResult) {
         let state = match done.result {
             Ok(made) => ImageState::Ready(made),
@@ -197,7 +197,7 @@ impl ImageStore {
         self.evict();
     }
 
-    /// Drops the images that were not visible for longest, if the cache is too large.
+    /// Drops the least recently visible images, if the cache is too large.
     fn evict(&mut self) {
         let mut bytes: usize = self.images.values().map(StoredImage::byte_len).sum();
         while bytes > KEPT || self.images.len() > MOST {
@@ -222,7 +222,7 @@ impl ImageStore {
         }
     }
 
-    /// Sends the terminal what it needs before this drawing is shown.
+    /// Sends the terminal the image data that it needs before this frame is shown.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         for id in self.evicted_ids.drain(..) {
             kitty::forget(id, out)?;
@@ -248,13 +248,13 @@ impl StoredImage {
     }
 }
 
-/// Returns the cells of a row.
+/// Returns the positions of a row's cells.
 fn row_cells(row: &ImageRow) -> impl Iterator<Item = Position> + use<> {
     let Position { x, y } = row.position;
     (0..row.key.columns).map(move |column| Position::new(x.saturating_add(column), y))
 }
 
-/// Paints a row of an image that is made of cells.
+/// Paints a row of an image that consists of cells.
 fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     for (column, at) in (0..).zip(row_cells(row)) {
         let Some(cell) = buf.cell_mut(at) else { return };
@@ -268,7 +268,7 @@ fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
     }
 }
 
-/// Marks the cells over which a row will be drawn.
+/// Marks the cells below an image row that is drawn later.
 fn cover(row: &ImageRow, buf: &mut Buffer) {
     for at in row_cells(row) {
         if let Some(cell) = buf.cell_mut(at) {

@@ -13,8 +13,9 @@ use crate::draw_context::{DrawContext, SPINNER};
 use crate::fuzzy::marked;
 use crate::text::fit::fit;
 
-/// The largest width and height of the window.
+/// The maximum width of the window, in columns.
 const WIDEST: u16 = 96;
+/// The maximum height of the window, in rows.
 const HIGHEST: u16 = 30;
 /// A row of the list.
 enum PickerRow<'a> {
@@ -33,7 +34,8 @@ impl<T: Clone + PartialEq> Picker<T> {
     ) -> Option<Position> {
         let theme = look.theme;
         let height = {
-            // The frame, the filter and the line below it; one row that says that the list is empty or still loading.
+            // The frame, the filter and the line below it, plus one row for the message that the list is empty or still
+            // loading.
             let said = u16::from(self.loading || self.matches.is_empty());
             let wrong = u16::from(self.error.is_some());
             let rows = u16::try_from(self.rows().len()).unwrap_or(u16::MAX);
@@ -76,7 +78,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         Some(cursor)
     }
 
-    /// Returns the lines below the list.
+    /// Returns the status lines to show below the list.
     fn status_lines(&self, look: &DrawContext<'_>) -> Vec<(String, Style)> {
         let mut said = Vec::new();
         if let Some(error) = &self.error {
@@ -138,7 +140,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         Position::new(x, area.y)
     }
 
-    /// Returns all rows: the matches, and, while the filter is empty, the headings of their groups.
+    /// Returns all rows: the matches and, while the filter is empty, the headings of their groups.
     fn rows(&self) -> Vec<PickerRow<'_>> {
         let mut rows = Vec::new();
         let mut group = None;
@@ -166,7 +168,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         let is_selected =
             |row: &PickerRow<'_>| matches!(row, PickerRow::Item(at) if *at == self.selected);
         let selected = rows.iter().position(is_selected).unwrap_or(0);
-        // The selected row stays visible, and so does the first heading if the first item is selected.
+        // Keep the selected row visible, and also the first heading if the first item is selected.
         let top = if selected <= 1 {
             0
         } else {
@@ -244,7 +246,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 }
 
-/// Builds the label and the detail after it, with the matched letters marked, each truncated to fit.
+/// Builds an item's label and detail, with the matched letters marked, each truncated to fit.
 fn render_label<T>(
     item: &PickerItem<T>,
     letters: &[u32],
@@ -272,7 +274,7 @@ fn columns(text: &str) -> u16 {
     text.graphemes(true).map(CellWidth::cell_width).sum()
 }
 
-/// Returns a window in the middle of the screen, with a margin around it if there is room.
+/// Returns a window in the middle of the screen, with a margin around it if there is space.
 fn center_window(screen: Rect, height: u16) -> Rect {
     let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
     let width = screen.width - margin(screen.width, 40);
@@ -287,7 +289,7 @@ fn center_window(screen: Rect, height: u16) -> Rect {
     }
 }
 
-/// Blanks the wide characters that the window's edges would cut in half.
+/// Blanks the wide characters that the window's edges would split.
 fn blank_wide_edges(window: Rect, buf: &mut Buffer) {
     let Some(x) = window.x.checked_sub(1) else {
         return;

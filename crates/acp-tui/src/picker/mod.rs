@@ -1,4 +1,4 @@
-//! A list with a filter, to choose from.
+//! A list with a filter, from which the user chooses an item.
 
 mod draw;
 
@@ -9,10 +9,10 @@ use ratatui::layout::{Position, Rect};
 use crate::fuzzy::{self, FuzzyMatch};
 use crate::input::{InputOutcome, LineInput};
 
-/// The longest filter, in bytes.
+/// The maximum length of the filter, in bytes.
 const FILTER: usize = 1024;
 
-/// An item to choose.
+/// An item of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PickerItem<T> {
     pub(crate) value: T,
@@ -20,11 +20,11 @@ pub(crate) struct PickerItem<T> {
     pub(crate) label: String,
     /// Details, shown dimmed; may be empty.
     pub(crate) detail: String,
-    /// The heading it is listed under. The items of a group are adjacent.
+    /// The group's heading in the list. The items of a group are adjacent.
     pub(crate) group: Option<String>,
-    /// Whether this is the current choice.
+    /// Whether the item is the current choice.
     pub(crate) is_current: bool,
-    /// Why the item cannot be chosen.
+    /// The reason why the item cannot be chosen, if any.
     pub(crate) disabled: Option<String>,
 }
 
@@ -41,10 +41,10 @@ impl<T> PickerItem<T> {
     }
 }
 
-/// What a key did.
+/// The effect of a key on the picker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PickerOutcome<T> {
-    /// Nothing: the key is not for the picker.
+    /// No effect: the key is not for the picker.
     Ignored,
     /// The picker must be redrawn.
     Changed,
@@ -52,32 +52,32 @@ pub(crate) enum PickerOutcome<T> {
     Picked(T),
     /// The picker was closed without a choice.
     Closed,
-    /// One of the [actions](Picker::action) was requested for this item.
+    /// One of the [actions](Picker::action) was requested for the item.
     Action(char, T),
 }
 
-/// A list to choose from, in a window over the screen.
+/// A list of items in a window over the screen, from which the user chooses one.
 pub(crate) struct Picker<T> {
     title: String,
     items: Vec<PickerItem<T>>,
-    /// The text of each item that the filter is matched against: label, a space, detail.
+    /// The text of each item that the filter is matched against: label, a space, and detail.
     texts: Vec<String>,
     filter: LineInput,
     matches: Vec<FuzzyMatch>,
     /// The index of the selected item among the matches.
     selected: usize,
-    /// The first row that is shown, counting headings.
+    /// The index of the first visible row, counting headings.
     top: usize,
-    /// The letters that, with Ctrl, act on the selected item, and the names of these actions.
+    /// The letters that, with Ctrl, perform actions on the selected item, and the names of these actions.
     actions: Vec<(char, &'static str)>,
     loading: bool,
     error: Option<String>,
-    /// The rows of the last drawing: their area, and the index of the match in each.
+    /// The rows as last drawn: their area, and the index of the match in each row.
     drawn_rows: (Rect, Vec<Option<usize>>),
 }
 
 impl<T: Clone + PartialEq> Picker<T> {
-    /// Creates a picker. The current choice is selected, if there is one.
+    /// Creates a picker, with the current choice selected if there is one.
     pub(crate) fn new(title: impl Into<String>, items: Vec<PickerItem<T>>) -> Self {
         let current = items.iter().position(|item| item.is_current);
         let mut picker = Self {
@@ -97,25 +97,26 @@ impl<T: Clone + PartialEq> Picker<T> {
         picker
     }
 
-    /// Adds an action: Ctrl with this letter. It takes precedence over what that key does in the filter.
+    /// Adds an action for Ctrl with this letter. It takes precedence over the key's function in the filter.
     #[must_use]
     pub(crate) fn action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
         self
     }
 
-    /// Sets whether more items are being loaded.
+    /// Sets whether more items are loading.
     pub(crate) fn set_loading(&mut self, loading: bool) {
         self.loading = loading;
     }
 
-    /// Sets an error to show below the list; `None` removes it.
+    /// Sets the error to show below the list; `None` removes it.
     pub(crate) fn set_error(&mut self, error: Option<String>) {
         self.error = error;
     }
 
-    /// Replaces the items. The selected one stays selected if it is still among them. Cleans the labels and details for
-    /// display.
+    /// Replaces the items, and cleans their labels and details for display.
+    ///
+    /// The selected item stays selected if it is still among them.
     pub(crate) fn set_items(&mut self, mut items: Vec<PickerItem<T>>) {
         let selected = self.selected().cloned();
         for item in &mut items {
@@ -140,7 +141,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.items.get(self.matches.get(at)?.index)
     }
 
-    /// Returns the index of such an item among the matches.
+    /// Returns the index of the first match whose item satisfies the predicate.
     fn position_of(&self, is_it: impl Fn(&PickerItem<T>) -> bool) -> Option<usize> {
         let mut found = self.matches.iter();
         found.position(|found| self.items.get(found.index).is_some_and(&is_it))
@@ -150,7 +151,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.matches = fuzzy::find(self.filter.text(), self.texts.iter().map(String::as_str));
     }
 
-    /// Returns how many rows of the list were visible in the last drawing.
+    /// Returns the number of list rows that were visible when last drawn.
     fn page_height(&self) -> usize {
         usize::from(self.drawn_rows.0.height)
             .saturating_sub(1)
@@ -225,7 +226,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.on_filter_changed()
     }
 
-    /// Handles a click: chooses the item at this position.
+    /// Handles a click by choosing the item at this position.
     pub(crate) fn click(&mut self, at: Position) -> PickerOutcome<T> {
         let (area, rows) = &self.drawn_rows;
         if !area.contains(at) {
@@ -240,7 +241,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         }
     }
 
-    /// Scrolls by this number of rows, down if positive.
+    /// Scrolls by this number of rows, downward if positive.
     pub(crate) fn scroll(&mut self, rows: isize) -> PickerOutcome<T> {
         self.select(self.selected.saturating_add_signed(rows))
     }

@@ -1,4 +1,4 @@
-//! Lays out a line of a file in columns: nothing is hidden, and it is broken at the width.
+//! Lays out lines of a file in columns: nothing is hidden, and lines are broken at the width.
 
 use std::ops::Range;
 
@@ -11,23 +11,26 @@ use unicode_width::UnicodeWidthStr as _;
 /// The number of columns between tab stops.
 const TAB: usize = 4;
 
-/// How much of a line is shown, in characters. Longer lines are data or generated code.
+/// The maximum number of characters shown of a line. Longer lines are data or generated code.
 pub(super) const LINE: usize = 4_000;
 
-/// A line with everything in it visible: tabs become spaces, and characters that are invisible or change how others
-/// look are escaped. A user cannot judge a change that they cannot see.
+/// A line with everything in it visible.
+///
+/// Tabs become spaces, and characters that are invisible or change how others look are escaped, since a user cannot
+/// judge a change without seeing it.
 #[derive(Debug, Default)]
 pub(super) struct VisibleLine {
-    /// The line.
+    /// The line's visible text.
     pub text: String,
-    /// The requested ranges, in bytes of `text`.
+    /// The ranges to emphasize, in bytes of `text`.
     pub emphasis: Vec<Range<usize>>,
-    /// The ranges that are escaped, in bytes of `text`.
+    /// The ranges of escaped characters, in bytes of `text`.
     pub escapes: Vec<Range<usize>>,
 }
 
-/// Makes at most `most` characters of a line visible, and maps the ranges `stressed`, which are in bytes of `raw` and
-/// in order.
+/// Makes up to `most` characters of a line visible.
+///
+/// Also maps the ranges `stressed`, which are in bytes of `raw` and in order.
 pub(super) fn make_visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> VisibleLine {
     let mut line = VisibleLine::default();
     let mut stressed = stressed.iter().peekable();
@@ -72,7 +75,7 @@ impl VisibleLine {
     }
 }
 
-/// Whether a character is invisible, or changes the order in which others are shown.
+/// Returns `true` if a character is invisible or changes the order in which others are shown.
 pub(super) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -80,7 +83,7 @@ pub(super) fn is_hidden(c: char) -> bool {
         | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Adds a range, or extends the last one if it continues there.
+/// Adds a range, or extends the last range if the new one continues it.
 fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,
@@ -88,17 +91,17 @@ fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
     }
 }
 
-/// A row of a screen.
+/// A row of text on the screen.
 #[derive(Debug, Default)]
 pub(super) struct TextRow {
-    /// The row's contents.
+    /// The row's styled text.
     pub spans: Vec<Span<'static>>,
-    /// The columns that they take.
+    /// The width of the row, in columns.
     pub width: usize,
 }
 
 impl TextRow {
-    /// Appends a text.
+    /// Appends text in a style.
     pub(super) fn push(&mut self, text: &str, style: Style) {
         self.width += text.width();
         match self.spans.last_mut() {
@@ -107,7 +110,7 @@ impl TextRow {
         }
     }
 
-    /// Pads the row with spaces to a width.
+    /// Pads the row with spaces to the given width.
     pub(super) fn pad(&mut self, width: usize, style: Style) {
         if self.width < width {
             self.push(&" ".repeat(width - self.width), style);
@@ -115,8 +118,9 @@ impl TextRow {
     }
 }
 
-/// Breaks visible text into rows of a width, between grapheme clusters rather than words, because columns matter in
-/// code. Returns at least one row.
+/// Breaks visible text into at least one row of the given width.
+///
+/// Rows are broken between grapheme clusters rather than words, because columns matter in code.
 pub(super) fn break_rows<'t>(
     pieces: impl IntoIterator<Item = (&'t str, Style)>,
     width: usize,
@@ -159,7 +163,7 @@ pub(super) fn group_thousands(number: usize) -> String {
     text
 }
 
-/// Formats a count with its noun, which gets an `s` unless the count is one.
+/// Formats a count and its noun, with an `s` unless the count is one.
 pub(super) fn pluralize(number: usize, one: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{} {one}{s}", group_thousands(number))

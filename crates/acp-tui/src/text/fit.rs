@@ -1,9 +1,9 @@
-//! Fits a text into one line.
+//! Truncates text to fit on one line.
 
 use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Returns the start of a text that fits into `width` columns, with `…` if it is truncated.
+/// Returns text truncated to `width` columns, with `…` at the end if anything was removed.
 pub(crate) fn fit(text: &str, width: u16) -> String {
     let width = usize::from(width);
     let columns = |text: &str| usize::from(text.cell_width());

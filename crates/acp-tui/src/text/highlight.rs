@@ -1,7 +1,7 @@
 //! Syntax highlighting.
 //!
-//! Highlighting is slow: half a megabyte per second, and a tenth of a second for the first line of a language. So it is
-//! done on a thread ([`HighlightedCode`]), and code is shown plain until then.
+//! Highlighting is slow: half a megabyte per second, and a tenth of a second for the first line in a language. So it
+//! runs on a separate thread ([`HighlightedCode`]), and code is shown plain until it is done.
 
 mod highlight_thread;
 mod palette;
@@ -24,25 +24,28 @@ pub(crate) use self::highlight_thread::{
 use self::palette::{ColorPalette, ansi};
 use crate::theme::{Background, Colors};
 
-/// The most lines of a text that are highlighted. The others are shown plain.
+/// The maximum number of lines in a text that are highlighted. The rest are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;
-/// The most bytes of a text that are highlighted.
+/// The maximum length of text that is highlighted, in bytes.
 pub(crate) const MAX_BYTES: usize = 200_000;
-/// The longest line that is parsed, in bytes. Nothing after a longer one is highlighted, because the parser's state at
-/// its end is unknown.
+/// The maximum length of a line that is parsed, in bytes.
+///
+/// Nothing after a longer line is highlighted, because the parser's state at its end is unknown.
 pub(crate) const MAX_LINE: usize = 1_000;
 
-/// The language of a text.
+/// The language of a text, or the information that determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language<'a> {
-    /// The name of the language, as it follows a fence: `rust`, `c++`, `sh`.
+    /// The name of the language as it follows a fence: `rust`, `c++`, `sh`.
     Name(&'a str),
-    /// The path of the file. If that does not determine the language, its first line does.
+    /// The path of the file. If the path does not determine the language, the first line does.
     Path(&'a Path),
 }
 
-/// A line-by-line syntax highlighter. The text of each line stays the same, byte for byte, so that callers can add
-/// marks; [`wrap`](super::wrap) makes it safe to show.
+/// A line-by-line syntax highlighter.
+///
+/// The text of each line stays the same, byte for byte, so that callers can add marks; [`wrap`](super::wrap) makes it
+/// safe to show.
 struct Highlighter {
     /// `None` if the language is unknown or the limits are exceeded.
     state: Option<LineHighlighter>,
@@ -59,7 +62,7 @@ struct LineHighlighter {
 }
 
 impl Highlighter {
-    /// Starts a text whose first line is `first`. Unpacks the syntax definitions if necessary.
+    /// Creates a highlighter for a text that starts with the line `first`. Unpacks the syntax definitions if necessary.
     fn new(language: Language<'_>, first: &str, background: Background, colors: Colors) -> Self {
         let state = match colors {
             Colors::None => None,
@@ -84,7 +87,7 @@ impl Highlighter {
         }
     }
 
-    /// Highlights the next line, which has no line feed.
+    /// Highlights the next line, given without a line feed.
     fn highlight_line(&mut self, line: &str) -> Line<'static> {
         self.lines += 1;
         self.bytes += line.len();
@@ -106,7 +109,7 @@ impl Highlighter {
 }
 
 impl LineHighlighter {
-    /// Highlights a line; returns `None` if the syntax definition is invalid.
+    /// Highlights a line, or returns `None` if the syntax definition is invalid.
     fn highlight_line(&mut self, line: &str) -> Option<Vec<Span<'static>>> {
         self.line.clear();
         self.line.push_str(line);
@@ -209,7 +212,7 @@ impl HighlightAssets {
     }
 }
 
-/// Returns the syntax for a name that models use and the definitions do not know.
+/// Returns the syntax for a language name that models use and the definitions lack.
 fn alias(name: &str) -> Option<&'static str> {
     Some(match name {
         "shell" | "console" | "shellsession" | "shell-session" | "terminal" | "zsh" | "ksh" => "sh",

@@ -1,4 +1,4 @@
-//! Placeholders for content that is not text.
+//! Describes content that is not text.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use acp_host::terminal_text;
@@ -7,13 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::columns::pluralize;
 
-/// How much of an image is searched for its size, in characters of base64. Photos have long metadata before it.
+/// The maximum length of image data searched for its size, in characters of base64. Photos have long metadata before
+/// it.
 const HEADER: usize = 512 * 1024;
 
-/// How much is searched first.
+/// The length of image data that is searched first, in characters of base64.
 const SHORT_HEADER: usize = 4 * 1024;
 
-/// Describes a block on one line: its type, size and source. For a text block, returns the text.
+/// Describes a block on one line by its type, size and source. For a text block, returns the text.
 pub(crate) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),
@@ -81,7 +82,7 @@ pub(crate) fn placeholder(block: &ContentBlock) -> String {
     terminal_text::clean_line(&text)
 }
 
-/// Formats `[label: one, another]`, without the parts that are empty.
+/// Formats `[label: one, another]`, omitting empty parts.
 fn format_label(label: &str, said: &[&str]) -> String {
     let said = said
         .iter()
@@ -93,7 +94,7 @@ fn format_label(label: &str, said: &[&str]) -> String {
     format!("[{label}: {}]", said.join(", "))
 }
 
-/// Returns the usual name of a media type.
+/// Returns the common name of a media type.
 fn media_type_name(mime_type: &str) -> String {
     let essence = mime_type.split(';').next().unwrap_or_default().trim();
     let (_, kind) = essence.split_once('/').unwrap_or(("", essence));
@@ -107,7 +108,7 @@ fn media_type_name(mime_type: &str) -> String {
     known.to_owned()
 }
 
-/// Returns the width and height of an image in pixels, from its header.
+/// Returns the width and height of an image in pixels, read from its header.
 pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
     // For most images the first bytes are enough.
     [SHORT_HEADER, HEADER].iter().find_map(|most| {
@@ -120,7 +121,7 @@ pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
     })
 }
 
-/// Returns the number of bytes that a base64 text decodes to.
+/// Returns the number of bytes that base64 data decodes to.
 fn decoded_len(data: &str) -> u64 {
     let filled = data.trim_end_matches(['=', '\n', '\r']).len();
     filled as u64 * 3 / 4

@@ -1,4 +1,4 @@
-//! Text as lines on a screen: pure functions of a text, a width and a theme.
+//! Lays out text as lines on a screen, with pure functions of a text, a width and a theme.
 //!
 //! Output of agents and commands is sanitized here and nowhere else: no line contains a control character, and no line
 //! is wider than requested.

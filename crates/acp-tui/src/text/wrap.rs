@@ -13,34 +13,38 @@ use unicode_segmentation::UnicodeSegmentation;
 
 /// The number of columns between tab stops.
 const TAB: usize = 4;
-/// The columns that are left for text before the indent is truncated.
+/// The minimum number of columns for text. The indent is truncated to leave as many.
 const ROOM: usize = 8;
-/// The most characters of one grapheme cluster. The longest meaningful ones (families with skin tones, regional flags)
-/// have about ten; a thousand combining marks on one letter would be drawn over the lines around it.
+/// The maximum number of characters in one grapheme cluster.
+///
+/// The longest meaningful ones (families with skin tones, regional flags) have about ten; a thousand combining marks on
+/// one letter would be drawn over the lines around it.
 const CLUSTER: usize = 16;
 /// The replacement for a cluster that is wider than the whole line.
 const TOO_WIDE: &str = "\u{fffd}";
 
-/// The indent of a text's lines: a bullet and the space below it, or the bar of a quotation.
+/// The indent of a text's lines: a bullet with spaces below it, or the bar of a quotation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LineIndent {
-    /// In front of the first line.
+    /// The indent of the first line.
     pub(crate) first: Vec<Span<'static>>,
-    /// In front of each other line.
+    /// The indent of each other line.
     pub(crate) rest: Vec<Span<'static>>,
 }
 
-/// Wraps a line into at least one line of `width` columns. Breaks between words and beside wide characters; a word that
-/// is longer than a line is broken at its end. Spaces at the end of a line and at a break are dropped, leading ones are
-/// not. A width of 0 counts as 1.
+/// Wraps a line into at least one line of at most `width` columns.
+///
+/// Breaks between words and beside wide characters; a word that is longer than a line is broken at the line's end.
+/// Spaces at the end of a line and at a break are dropped, leading ones are not. A width of 0 counts as 1.
 pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
     let mut out = Vec::new();
     wrap_into(line, width, &LineIndent::default(), &mut out);
     out
 }
 
-/// Wraps like [`wrap`], with an indent in front of each line. The indent is truncated if it would leave no space for
-/// the text.
+/// Wraps like [`wrap`], with an indent before each line.
+///
+/// The indent is truncated if it would leave no space for the text.
 pub(crate) fn wrap_into(
     line: &Line<'_>,
     width: u16,
@@ -106,13 +110,13 @@ pub(crate) fn wrap_into(
     }
 }
 
-/// Returns the columns that a text takes when shown, with its tabs expanded.
+/// Returns the width of a text when shown, in columns, with its tabs expanded.
 pub(crate) fn width_of(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     text_cells(&runs, usize::MAX).map(|cell| cell.width).sum()
 }
 
-/// Returns the width of the widest word, and of the widest unbreakable part, which determine the columns of a table.
+/// Returns the width of the widest unbreakable part of a line, which determines the columns of a table.
 pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     let (mut widest, mut word) = (0, 0);
@@ -132,7 +136,7 @@ pub(crate) fn widest_word(line: &Line<'_>) -> usize {
     widest
 }
 
-/// Removes what would control the terminal or change the direction of text. Line feeds and tabs stay.
+/// Removes characters that control the terminal or change the direction of text. Line feeds and tabs stay.
 pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| match c {
         '\n' | '\t' => false,
@@ -155,8 +159,9 @@ struct TextCell<'a> {
     space: bool,
 }
 
-/// Splits the sanitized text into runs of one style. Adjacent spans of the same style are joined, since a cluster may
-/// start in one and end in the next.
+/// Splits sanitized text into runs of one style.
+///
+/// Adjacent spans of the same style are joined, since a cluster may start in one and end in the next.
 fn style_runs(line: &Line<'_>) -> Vec<(String, Style)> {
     let mut runs: Vec<(String, Style)> = Vec::new();
     for span in &line.spans {
@@ -207,8 +212,9 @@ fn text_cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = T
         })
 }
 
-/// Returns where to break a row that is wider than `room` columns: after at least one cell, and at the latest before
-/// the first cell that does not fit.
+/// Returns the position at which to break a row that is wider than `room` columns.
+///
+/// It is after at least one cell, and at the latest before the first cell that does not fit.
 fn break_position(row: &[TextCell<'_>], room: usize) -> usize {
     let mut used = 0;
     let last = row
@@ -244,7 +250,7 @@ fn can_break(before: &TextCell<'_>, after: &TextCell<'_>) -> bool {
         && !OPENING.contains(before.text)
 }
 
-/// Returns as much of the indent as leaves space for the text.
+/// Returns as much of the indent as leaves space for the text, and its width.
 fn fit_front(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
     let room = width.saturating_sub(ROOM.min(width.div_ceil(2).max(1)));
     let mut used = 0;

@@ -1,21 +1,21 @@
-//! Config options, modes and models. Version 2 has config options only, and names two fields differently (`configId`,
-//! `groupId`). Version 1 also has modes, and older agents have `models`.
+//! Translation of config options, modes and models. Version 2 has only config options, and names two fields differently
+//! (`configId`, `groupId`). Version 1 also has modes, and older agents have `models`.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{items, object, to_raw_value};
 
-/// How many bytes of a session's options are remembered. An agent with more options works, but its modes cannot be
+/// The maximum size of a session's stored options, in bytes. An agent with more options works, but its modes cannot be
 /// set with version 1's method.
 const KEPT: usize = 1024 * 1024;
 
-/// Writes an option as in version 2.
+/// Converts an option from version 1 to version 2.
 pub(super) fn option_to_v2(option: RawObject) -> RawObject {
     rename_groups(option.renamed("id", "configId"), "group", "groupId")
 }
 
-/// Writes an option as in version 1.
+/// Converts an option from version 2 to version 1.
 pub(super) fn option_to_v1(option: RawObject) -> RawObject {
     rename_groups(option.renamed("configId", "id"), "groupId", "group")
 }
@@ -44,7 +44,7 @@ fn has_category(option: &RawObject, category: &str) -> bool {
     option.field::<String>("category").as_deref() == Some(category)
 }
 
-/// A setting that agents of version 1 may have outside the config options.
+/// A setting that version 1 agents may have outside the config options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LegacyOption {
     Mode,
@@ -52,8 +52,9 @@ pub(super) enum LegacyOption {
 }
 
 impl LegacyOption {
-    /// Returns names, in this order: the category, which is also the id of the option; the option's display name; its
-    /// field in version 1; in that field, the current value and the list of values; the id field of a list item.
+    /// Returns the setting's names, in this order: the category, which is also the option's id; the option's display
+    /// name; its field in version 1; in that field, the current value and the list of values; the id field of a list
+    /// item.
     fn names(self) -> [&'static str; 6] {
         match self {
             Self::Mode => [
@@ -79,7 +80,7 @@ impl LegacyOption {
         self.names()[0]
     }
 
-    /// Converts version 1's state to a config option.
+    /// Converts the version 1 state of this setting to a config option.
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.names();
         let options: Vec<RawObject> = to_objects(&items(state, available))
@@ -96,17 +97,17 @@ impl LegacyOption {
     }
 }
 
-/// The config options of a session of a version 1 agent, as in version 2.
+/// The config options of a version 1 agent's session, in the form of version 2.
 #[derive(Debug, Default)]
 pub(super) struct V1ConfigOptions {
-    /// The agent's own options, in version 2's dialect.
+    /// The agent's own options, in the form of version 2.
     agent_options: Vec<RawObject>,
-    /// Options made from its modes and models.
+    /// The options created from the agent's modes and models.
     legacy_options: Vec<(LegacyOption, RawObject)>,
 }
 
 impl V1ConfigOptions {
-    /// Replaces options, modes and models in a response with options only.
+    /// Replaces the options, modes and models in a response with a single list of options.
     pub(super) fn rewrite_response(&mut self, result: &mut RawObject) {
         if result.has("configOptions") {
             self.set_own(&items(result, "configOptions"));
@@ -131,14 +132,14 @@ impl V1ConfigOptions {
         self.agent_options = to_objects(options).map(option_to_v2).collect();
     }
 
-    /// Drops options that are too large to remember. Call this after they have been passed on.
+    /// Drops options that are too large to store. Call this after they have been passed on.
     pub(super) fn truncate(&mut self) {
         clear_if_oversized(&mut self.agent_options);
         self.legacy_options
             .retain(|(_, option)| size(option) <= KEPT);
     }
 
-    /// Returns all options: the agent's own, then those made from its modes and models.
+    /// Returns all options: the agent's own, then those created from its modes and models.
     pub(super) fn list(&self) -> Vec<RawObject> {
         let mut list = self.agent_options.clone();
         for (switch, option) in &self.legacy_options {
@@ -149,7 +150,7 @@ impl V1ConfigOptions {
         list
     }
 
-    /// Returns `true` if the made option is shown. It is not if the agent has an option of that category itself.
+    /// Returns `true` if the option for this setting is shown: the agent has no option of that category itself.
     fn is_shown(&self, switch: LegacyOption) -> bool {
         !self
             .agent_options
@@ -157,7 +158,7 @@ impl V1ConfigOptions {
             .any(|option| has_category(option, switch.category()))
     }
 
-    /// Returns the made option under an id that none of the agent's options has.
+    /// Returns the option with an id that none of the agent's own options has.
     fn with_free_id(&self, switch: LegacyOption, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.id_of(switch)));
@@ -176,14 +177,14 @@ impl V1ConfigOptions {
         id
     }
 
-    /// Returns which setting the option with this id was made from. `None` for the agent's own options.
+    /// Returns the setting from which the option with this id was created. `None` for the agent's own options.
     pub(super) fn switch_of(&self, id: &str) -> Option<LegacyOption> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
             .find(|switch| self.id_of(*switch) == id)
     }
 
-    /// Sets the current mode or model. Returns `true` if it changed.
+    /// Sets the current mode or model. Returns `true` if the value changed.
     pub(super) fn set_current(&mut self, switch: LegacyOption, value: &RawValue) -> bool {
         let own = self
             .agent_options
@@ -204,10 +205,10 @@ impl V1ConfigOptions {
     }
 }
 
-/// The config options of a session of a version 2 agent.
+/// The config options of a version 2 agent's session.
 #[derive(Debug, Default)]
 pub(super) struct V2ConfigOptions {
-    /// As in version 2.
+    /// The options, in the form of version 2.
     options: Vec<RawObject>,
 }
 
@@ -220,7 +221,7 @@ impl V2ConfigOptions {
         clear_if_oversized(&mut self.options);
     }
 
-    /// Returns the options as in version 1. Boolean options are only for clients that support them.
+    /// Returns the options in the form of version 1, with boolean options only if `booleans` is set.
     pub(super) fn list(&self, booleans: bool) -> Vec<RawObject> {
         let select = |option: &&RawObject| {
             booleans || option.field::<String>("type").as_deref() == Some("select")
@@ -229,7 +230,7 @@ impl V2ConfigOptions {
         shown.cloned().map(option_to_v1).collect()
     }
 
-    /// Finds the select option of this category.
+    /// Returns the select option for this setting.
     fn find_select(&self, switch: LegacyOption) -> Option<&RawObject> {
         self.options.iter().find(|option| {
             has_category(option, switch.category())
@@ -237,7 +238,7 @@ impl V2ConfigOptions {
         })
     }
 
-    /// Returns the id of the option for modes or models.
+    /// Returns the id of the option for this setting.
     pub(super) fn id_of(&self, switch: LegacyOption) -> Option<Box<RawValue>> {
         self.find_select(switch)?
             .get("configId")
@@ -249,7 +250,7 @@ impl V2ConfigOptions {
         self.find_select(LegacyOption::Mode)?.get("currentValue")
     }
 
-    /// Returns the modes, which version 1 has beside the options.
+    /// Returns the modes in the form of version 1, which has them next to the options.
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacyOption::Mode)?;
         let mut modes = Vec::new();

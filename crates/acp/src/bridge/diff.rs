@@ -1,4 +1,4 @@
-//! Diffs. Version 1 has the old and new text; version 2 has a list of changes and a patch.
+//! Translation of diffs. Version 1 has the old and new text; version 2 has a list of changes and a patch.
 
 use acp_wire::{RawObject, v1};
 
@@ -23,7 +23,7 @@ pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
     Some(item)
 }
 
-/// Converts a version 2 diff to text, and returns the paths of its files.
+/// Converts a version 2 diff to text content. Also returns the paths of the changed files.
 pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     let mut lines = Vec::new();
     let mut paths = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
     (content, paths)
 }
 
-/// Puts text between code fences that are longer than any run of backticks in it.
+/// Wraps text in a code fence that is longer than any run of backticks in the text.
 fn to_fenced_block(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;

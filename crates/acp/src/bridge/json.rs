@@ -1,6 +1,6 @@
 //! Writing messages, and changing received ones.
 //!
-//! Everything here works on the text of the values: what the bridge does not read is written exactly as received.
+//! The functions work on raw JSON values: whatever the bridge does not read is written exactly as received.
 
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::{Notification, RawObject, v1};
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 pub(super) use crate::object::{object, to_raw_value};
 
-/// The output for the two sides that one line produces.
+/// The output that one line produces for the two sides.
 #[derive(Debug, Default)]
 pub(super) struct BridgeOutput {
     pub(super) client: Vec<u8>,
@@ -22,12 +22,12 @@ pub(super) struct BridgeLine<'a> {
 }
 
 impl BridgeLine<'_> {
-    /// Writes it as received.
+    /// Writes the line as received.
     pub(super) fn pass(&self, buf: &mut Vec<u8>) {
         pass(buf, self.bytes);
     }
 
-    /// Writes it with some members changed by `change`.
+    /// Writes the line after `change` has modified its members.
     pub(super) fn pass_with(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
         let Some(mut members) = read::<RawObject>(self.bytes) else {
             return self.pass(buf);
@@ -36,12 +36,12 @@ impl BridgeLine<'_> {
         write(buf, &members);
     }
 
-    /// Writes it with other params.
+    /// Writes the line with different params.
     pub(super) fn with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
         self.pass_with(buf, |line| line.set("params", to_raw_value(params)));
     }
 
-    /// Writes it with another method and other params.
+    /// Writes the line with a different method and params.
     pub(super) fn with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
         self.pass_with(buf, |line| {
             line.set("method", to_raw_value(method));
@@ -49,7 +49,7 @@ impl BridgeLine<'_> {
         });
     }
 
-    /// Writes it with another result.
+    /// Writes the line with a different result.
     pub(super) fn with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
         self.pass_with(buf, |line| line.set("result", to_raw_value(result)));
     }
@@ -60,17 +60,17 @@ pub(super) fn empty_list() -> Box<RawValue> {
     to_raw_value(&[(); 0])
 }
 
-/// Reads JSON as a `T`.
+/// Parses JSON as a `T`. Returns `None` if that fails.
 pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
-/// Returns the session that a message is about.
+/// Returns the session id in a message's params.
 pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
-/// Returns the session that a request is about.
+/// Returns the session id in a request's params.
 ///
 /// # Errors
 /// The request has no session id, so it cannot be translated.
@@ -84,14 +84,14 @@ pub(super) fn pass(buf: &mut Vec<u8>, line: &[u8]) {
     buf.push(b'\n');
 }
 
-/// Appends a message and a line end.
+/// Appends a message and a newline.
 pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
     let start = buf.len();
     if serde_json::to_writer(&mut *buf, message).is_err() {
         buf.truncate(start);
         return;
     }
-    // Raw values may contain line ends between tokens. Inside strings JSON does not allow them.
+    // Raw values may contain line breaks between tokens. Inside strings, JSON does not allow them.
     for byte in buf.get_mut(start..).unwrap_or_default() {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
@@ -100,39 +100,39 @@ pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
     buf.push(b'\n');
 }
 
-/// Sends the response to a request. Writing cannot fail for the bridge's own results.
+/// Writes a successful response to a request. Writing the bridge's own results cannot fail.
 pub(super) fn answer(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
     let _ = jsonrpc::write_result(buf, id, result);
 }
 
-/// Sends an error as the response to a request.
+/// Writes an error response to a request.
 pub(super) fn refuse(buf: &mut Vec<u8>, id: &RequestId, error: &jsonrpc::Error) {
     let _ = jsonrpc::write_error(buf, id, error);
 }
 
-/// Sends a notification.
+/// Writes a notification.
 pub(super) fn notify(buf: &mut Vec<u8>, method: &str, params: &RawObject) {
     let _ = jsonrpc::write_notification(buf, method, params);
 }
 
-/// Sends a `session/update`.
+/// Writes a `session/update` notification.
 pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
     let params = object! { "sessionId": session, "update": update };
     notify(buf, v1::SessionNotification::METHOD, &params);
 }
 
-/// One update to send for a received one.
+/// An update to send in place of a received one.
 #[derive(Debug)]
 pub(super) enum UpdateTranslation {
-    /// The line as received.
+    /// The received line, unchanged.
     Unchanged,
-    /// The line with another update in it.
+    /// The received line with a different update in it.
     Changed(RawObject),
     /// An update that the bridge created.
     Generated(RawObject),
 }
 
-/// Sends the translations of the `session/update` in `line`.
+/// Writes the translations of the `session/update` in `line`.
 pub(super) fn emit(
     buf: &mut Vec<u8>,
     line: &BridgeLine<'_>,
@@ -153,15 +153,15 @@ pub(super) fn emit(
     }
 }
 
-/// Returns the items of a list, each as received. Anything but a list counts as an empty one.
+/// Returns the items of a list, each as received. A missing value or another type counts as an empty list.
 pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }
 
-/// The key in `_meta` for values that the other version cannot express.
+/// The `_meta` key that holds values which the other version cannot express.
 pub(super) const META: &str = "acp-bridge";
 
-/// Stores the original of a translated value in the object's `_meta`.
+/// Stores the original value of a translated field in the object's `_meta`.
 pub(super) fn set_meta_note(object_: &mut RawObject, key: &str, original: &RawValue) {
     let mut meta = object(object_.get("_meta"));
     let mut noted = object(meta.get(META));
@@ -170,7 +170,7 @@ pub(super) fn set_meta_note(object_: &mut RawObject, key: &str, original: &RawVa
     object_.set("_meta", to_raw_value(&meta));
 }
 
-/// Truncates a text to at most this many bytes, at a character boundary.
+/// Truncates a string to at most `max` bytes, at a character boundary.
 pub(super) fn truncate(text: &mut String, max: usize) {
     let mut end = text.len().min(max);
     while !text.is_char_boundary(end) {

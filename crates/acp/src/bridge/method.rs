@@ -28,7 +28,7 @@ pub(super) const UPDATE: &str = v1::SessionNotification::METHOD;
 pub(super) const CANCEL: &str = v1::CancelNotification::METHOD;
 pub(super) const CANCEL_REQUEST: &str = CancelRequestNotification::METHOD;
 
-/// Returns `true` for methods of clients that exist in version 1 only.
+/// Returns `true` if this is a client method that exists only in version 1.
 pub(super) fn is_v1_client_method(method: &str) -> bool {
     method.starts_with("fs/") || method.starts_with("terminal/")
 }

@@ -1,46 +1,45 @@
-//! A bridge between versions 1 and 2 of the protocol: connects an agent of one version to a client of the other.
+//! A bridge between protocol versions 1 and 2: connects an agent that speaks one to a client that speaks the other.
 //!
-//! [`Bridge::to_v2`] puts an agent of version 1 behind a client of version 2, and [`Bridge::to_v1`] the other way
-//! round. If both sides turn out to speak the same version, lines pass unchanged.
+//! [`Bridge::to_v2`] puts a version 1 agent behind a version 2 client, and [`Bridge::to_v1`] does the reverse. If both
+//! sides turn out to speak the same version, lines pass unchanged.
 //!
-//! A bridge works line by line. It passes on the original bytes of every line that it need not change. In the others
-//! it changes only the fields that differ between the versions: methods, fields, types and `_meta` that it does not
-//! know, and numbers of any size, come out as they went in. Request ids are the same on both sides. Each side's lines
-//! are handled in order, and the output for one line is buffered before the next line is handled. A side that does
-//! not read makes the other wait.
+//! A bridge works line by line. It passes on the original bytes of every line that need not change. In other lines it
+//! changes only the fields that differ between the versions: unknown methods, fields, types and `_meta`, and numbers
+//! of any size, pass unchanged. Request ids are the same on both sides. Each side's lines are handled in order, and
+//! the output for one line is buffered before the next line is handled. If one side does not read, the other waits.
 //!
 //! # What cannot be translated
 //!
-//! An agent of version 1 behind a client of version 2:
+//! A version 1 agent behind a version 2 client:
 //!
-//! | what | becomes |
+//! | message or feature | translation |
 //! |---|---|
-//! | `fs/*`, `terminal/*` of a client | error -32601: a client of version 2 has none |
+//! | `fs/*` and `terminal/*` requests | error -32601: version 2 clients do not have these methods |
 //! | an error as the response to a prompt | an idle `state_update` with stop reason `error`: by then the prompt has been acknowledged, even if the error is that authentication is required |
 //! | a second prompt while a turn runs | queued until the turn ends, at most 16 per session; it never joins the running turn |
-//! | `session/list`, `session/close` of an agent without them | the list of sessions opened through the bridge; a cancel |
-//! | `session/resume` of an agent that can only load | a load whose replay is dropped |
-//! | `session/resume` with replay of an agent that can only resume | error -32601 |
+//! | `session/list`, `session/close` if the agent does not support them | the list of sessions opened through the bridge; a cancel |
+//! | `session/resume` if the agent can only load | a load whose replay is dropped |
+//! | `session/resume` with a replay if the agent can only resume | error -32601 |
 //! | MCP servers over SSE | not offered |
-//! | a diff's old and new text | a patch; none if the texts have more than 4 MiB together |
+//! | a diff's old and new text | a patch; no patch if the two texts together exceed 4 MiB |
 //!
-//! An agent of version 2 behind a client of version 1:
+//! A version 2 agent behind a version 1 client:
 //!
-//! | what | becomes |
+//! | message or feature | translation |
 //! |---|---|
-//! | work that the agent starts by itself, `background` | its updates are passed on, its state is not |
+//! | work that the agent starts by itself, `background` | updates are passed on, states are not |
 //! | a whole message | the part that the client does not have yet; if an earlier part changed, the whole message again under another id |
-//! | a cleared message | nothing; what follows is another message |
-//! | content of a tool call sent in chunks | all of it each time, at most the last 256 KiB per call and 4 MiB per session |
-//! | status `cancelled`, `paused` of a tool call; `cancelled` of a plan entry | `failed`, `in_progress`; `completed`; the original is in `_meta` |
+//! | a cleared message | nothing; later chunks form another message |
+//! | tool call content sent in chunks | the whole content each time, at most the last 256 KiB per call and 4 MiB per session |
+//! | tool call status `cancelled`, `paused`; plan entry status `cancelled` | `failed`, `in_progress`; `completed`; the original is in `_meta` |
 //! | a structured diff | its patch as text, or one line per file |
-//! | a terminal's output | `_meta` of the tool call that shows the terminal; until one does, the last 64 KiB are stored. Output sent again is shown below the earlier output |
-//! | several plans | one after the other, for clients without `plan`; plans of other types are omitted |
-//! | notices, compaction | omitted for clients without the capability |
-//! | subagents | omitted for clients without the capability; their requests are sent in the session that the user opened |
-//! | boolean options | omitted for clients without the capability |
+//! | terminal output | `_meta` of the tool call that shows the terminal; until one does, the last 64 KiB are stored. Output sent again is shown below the earlier output |
+//! | several plans | merged into one, for clients without `plan`; plans of other types are omitted |
+//! | notices, compaction | omitted if the client does not support them |
+//! | subagents | omitted if the client does not support them; their requests are sent in the session that the user opened |
+//! | boolean options | omitted if the client does not support them |
 //! | unknown stop reasons | `end_turn`; the original is in `_meta` |
-//! | a client's files and terminals | version 2 has no methods for them; the agent uses its own |
+//! | client files and terminals | version 2 has no methods for them; the agent uses its own |
 
 mod config;
 mod diff;
@@ -62,7 +61,7 @@ use self::pump::Pump;
 use crate::connection::Limits;
 use crate::transport::Transport;
 
-/// Handles a line from the agent that is not a message.
+/// A handler for lines from the agent that are not messages.
 pub(crate) type BridgeNoiseHandler = Box<dyn FnMut(&str) + Send>;
 
 /// A side of the bridge.
@@ -74,13 +73,13 @@ pub enum BridgeSide {
     Agent,
 }
 
-/// The end of a bridge: which side ended first, and why.
+/// The outcome of running a bridge: which side ended first, and why.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct BridgeEnd {
     /// The side that ended first.
     pub first: BridgeSide,
-    /// The error that ended it. `None` if the side just closed its stream.
+    /// The error that ended that side. `None` if the side closed its stream normally.
     pub error: Option<io::Error>,
     /// The number of lines from the agent that were not messages.
     pub noise: u64,
@@ -122,24 +121,24 @@ impl Bridge {
         }
     }
 
-    /// Puts an agent of version 1 behind a client of version 2.
+    /// Creates a bridge that puts a version 1 agent behind a version 2 client.
     pub fn to_v2() -> Self {
         Self::new(BridgeTarget::V2)
     }
 
-    /// Puts an agent of version 2 behind a client of version 1.
+    /// Creates a bridge that puts a version 2 agent behind a version 1 client.
     pub fn to_v1() -> Self {
         Self::new(BridgeTarget::V1)
     }
 
     /// Sets the limits. A bridge uses `message`, `outbox` (for each side), `requests` (for each side) and `linger`
-    /// (how long the other side may continue after one has ended; default 2 s).
+    /// (the time the second side has to finish after the first one has ended; default 2 s).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets a handler for lines from the agent that are not messages, such as log output. It runs between two
+    /// Sets a handler for lines from the agent that are not messages, such as log output. The handler runs between two
     /// messages and must not block.
     pub fn on_noise(mut self, on_noise: impl FnMut(&str) + Send + 'static) -> Self {
         self.on_noise = Box::new(on_noise);
@@ -149,8 +148,8 @@ impl Bridge {
     /// Runs the bridge until one side has ended.
     ///
     /// When the client ends, the bridge closes the agent's input and passes on what the agent still sends within
-    /// [`Limits::linger`]. When the agent ends, every pending request of the client gets an error. The transports are
-    /// closed when this returns.
+    /// [`Limits::linger`]. When the agent ends, every pending client request gets an error response. The transports
+    /// are closed when this returns.
     pub async fn run(self, client: Transport, agent: Transport) -> BridgeEnd {
         let core = BridgeState::new(self.target, self.limits.clone());
         Pump::new(core, self.limits, self.on_noise)

@@ -1,4 +1,4 @@
-//! Version negotiation: `initialize`, and how lines before and after it are handled.
+//! Version negotiation with `initialize`, and the dispatch of lines before and after it.
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
@@ -11,7 +11,7 @@ use super::v2_to_v1::{self, V2ToV1Bridge};
 use crate::connection::Limits;
 use crate::connection::outline::MessageOutline;
 
-/// The error code for "no protocol version in common".
+/// The error code for peers that have no protocol version in common.
 const UNSUPPORTED_VERSION: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
 /// The protocol version that the client speaks.
@@ -21,7 +21,7 @@ pub(super) enum BridgeTarget {
     V2,
 }
 
-/// The state of a bridge, which decides what happens to each line.
+/// The state of a bridge: the negotiation phase, which determines how each line is handled.
 pub(super) struct BridgeState {
     target: BridgeTarget,
     limits: Limits,
@@ -58,7 +58,7 @@ impl BridgeState {
         matches!(self.phase, NegotiationPhase::Initializing { .. })
     }
 
-    /// Handles one line. Returns `true` if it was noise, which is skipped.
+    /// Handles one line. Returns `true` if the line was noise, which is skipped.
     pub(super) fn handle_line(
         &mut self,
         from: BridgeSide,
@@ -94,7 +94,7 @@ impl BridgeState {
         false
     }
 
-    /// Handles a line that is not a JSON-RPC message. Returns `true` if it was noise.
+    /// Handles a line that is not a JSON-RPC message. Returns `true` if the line was noise.
     fn handle_invalid_line(
         &self,
         from: BridgeSide,
@@ -109,7 +109,7 @@ impl BridgeState {
                 false
             }
             BridgeSide::Agent => {
-                // The client decides about JSON that is not a message.
+                // JSON that is not a message is left to the client.
                 let json = matches!(error, ParseError::NotAMessage { .. });
                 let between = matches!(
                     self.phase,
@@ -265,7 +265,7 @@ impl BridgeState {
         }
     }
 
-    /// Handles the end of the agent's output: every pending request of the client gets an error.
+    /// Handles the end of the agent's output: every pending client request gets an error response.
     pub(super) fn agent_closed(&mut self, out: &mut BridgeOutput) {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {

@@ -22,7 +22,7 @@ pub(super) struct Pump {
     state: Mutex<BridgeState>,
     to_client: BridgeWriter,
     to_agent: BridgeWriter,
-    /// Notified when the agent has responded to `initialize`, or never will.
+    /// Notified when the agent has responded to `initialize` or has exited.
     negotiated: Notify,
     limits: Limits,
     noise: Mutex<(u64, BridgeNoiseHandler)>,
@@ -46,7 +46,7 @@ impl Pump {
         let mut agent_in = pin!(self.read(agent.reader, BridgeSide::Agent));
         let mut client_out = pin!(self.to_client.drain(client.writer));
         let mut agent_out = pin!(self.to_agent.drain(agent.writer));
-        // What has ended already.
+        // The streams that have already ended.
         let (mut no_client_in, mut no_agent_in) = (false, false);
         let (mut no_client_out, mut no_agent_out) = (false, false);
         let mut end = PumpEnd::default();
@@ -69,7 +69,7 @@ impl Pump {
                 done = &mut client_out, if !no_client_out => {
                     no_client_out = true;
                     if let Err(error) = done {
-                        // The client no longer reads, so nothing it sends matters any more.
+                        // The client no longer reads, so nothing that it sends matters anymore.
                         no_client_in = true;
                         end.set_first(BridgeSide::Client, Some(error), &self.limits);
                         self.handle_client_closed();
@@ -158,7 +158,7 @@ impl Pump {
                     self.report_noise(line);
                 }
             }
-            // The bridge passes whole lines on, so its framer takes no text out of them.
+            // The bridge passes on whole lines, so its framer does not extract large strings.
             Frame::LargeText(_) => {}
             Frame::Oversized { head, tail, length } => {
                 core.handle_oversized(from, outline(head, tail), length, &mut out);
@@ -174,9 +174,9 @@ impl Pump {
         }
     }
 
-    /// Waits for capacity for the output of the next line. The limit for the other side gives the back-pressure. The
-    /// limit for the reading side itself is four times as large: if it does not read the bridge's responses, its
-    /// other messages, such as a cancel, must still get through.
+    /// Waits until both output buffers have capacity for the next line. The limit for the other side's buffer provides
+    /// the backpressure. The limit for the sender's own buffer is four times as large: even if the sender does not read
+    /// the bridge's responses, its other messages, such as a cancel, must still get through.
     async fn wait_for_room(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),
@@ -189,19 +189,19 @@ impl Pump {
 
     fn report_noise(&self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
-        tracing::debug!(line = %text.chars().take(200).collect::<String>(), "not a message");
+        tracing::debug!(line = %text.chars().take(200).collect::<String>(), "skipping a line that is not a message");
         let mut noise = self.noise.lock().unwrap_or_else(PoisonError::into_inner);
         noise.0 += 1;
         (noise.1)(&text);
     }
 }
 
-/// Which side ended first, and why.
+/// The side that ended first, and the reason.
 #[derive(Default)]
 struct PumpEnd {
     first: Option<BridgeSide>,
     error: Option<io::Error>,
-    /// When to stop waiting for the other side.
+    /// The time at which to stop waiting for the other side.
     deadline: Option<Instant>,
 }
 
@@ -219,7 +219,8 @@ impl PumpEnd {
     }
 }
 
-/// Reads available bytes into the framer. Returns `Some` at the end of the input, with the error if there was one.
+/// Reads available bytes into the framer. Returns `Some` at the end of the input, with the read error if there was
+/// one.
 async fn fill(input: &mut TransportReader, framer: &mut Framer) -> Option<Option<io::Error>> {
     match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(None),

@@ -1,18 +1,18 @@
-//! Session setup and authentication. Both versions have the same concepts and write them slightly differently.
+//! Translation of session setup and authentication, which the two versions write slightly differently.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::json::{empty_list, items, object, to_raw_value};
 
-/// Changes each item of a list, if the list exists.
+/// Applies `change` to each object in the list at `key`, if the list exists.
 fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
     if let Some(list) = params.field::<Vec<Box<RawValue>>>(key) {
         let list: Vec<Box<RawValue>> = list
             .into_iter()
             .map(|item| {
                 let read = object(Some(&item));
-                // The other side rejects what is not an object.
+                // Items that are not objects pass unchanged; the other side rejects them.
                 if read.is_empty() {
                     item
                 } else {
@@ -28,7 +28,7 @@ fn type_of(object: &RawObject) -> Option<String> {
     object.field("type")
 }
 
-/// Writes MCP servers as in version 1: no type for stdio servers, and every list is present.
+/// Converts MCP servers to version 1: stdio servers have no type, and every list is present.
 pub(super) fn servers_to_v1(params: &mut RawObject) {
     if !params.has("mcpServers") {
         params.set("mcpServers", empty_list());
@@ -51,7 +51,7 @@ pub(super) fn servers_to_v1(params: &mut RawObject) {
     });
 }
 
-/// Writes MCP servers as in version 2: each with its type.
+/// Converts MCP servers to version 2: each server has a type.
 pub(super) fn servers_to_v2(params: &mut RawObject) {
     map_items(params, "mcpServers", |server| {
         if server.has("type") {
@@ -65,7 +65,7 @@ pub(super) fn servers_to_v2(params: &mut RawObject) {
     });
 }
 
-/// Writes auth methods as in version 2.
+/// Converts auth methods to version 2.
 pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
     if !result.has("authMethods") {
         result.retain(|key, _| key != "authMethods");
@@ -87,7 +87,7 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
     });
 }
 
-/// Writes auth methods as in version 1. Omits terminal auth methods unless `terminal` is set.
+/// Converts auth methods to version 1. Omits terminal auth methods unless `terminal` is set.
 pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
     let methods: Vec<Box<RawValue>> = items(result, "authMethods")
         .into_iter()
@@ -118,7 +118,7 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
     });
 }
 
-/// Writes commands as in version 2.
+/// Converts commands to version 2.
 pub(super) fn commands_to_v2(update: &mut RawObject) {
     map_items(update, "availableCommands", |mut command| {
         if !command.has("type") {
@@ -135,7 +135,7 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
     });
 }
 
-/// Writes commands as in version 1. Types that version 1 does not have are omitted.
+/// Converts commands to version 1. Omits command types that version 1 does not have.
 pub(super) fn commands_to_v1(update: &mut RawObject) {
     let known = |command: &RawValue| {
         let type_ = type_of(&object(Some(command)));

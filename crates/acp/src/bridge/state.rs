@@ -1,4 +1,4 @@
-//! What the bridge remembers. All of it is bounded.
+//! The bridge's state: pending requests and known sessions, both bounded.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +25,7 @@ impl<T> PendingRequests<T> {
     /// Checks that a request with this id can be accepted.
     ///
     /// # Errors
-    /// The error to respond with: the id is in use or too long, or too many requests are pending.
+    /// The id is in use or too long, or too many requests are pending. The error is the response to send.
     pub(super) fn check_room(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
         if self.pending.contains_key(id) {
             return Err(jsonrpc::Error::new(
@@ -60,24 +60,24 @@ impl<T> PendingRequests<T> {
         self.pending.remove(id)
     }
 
-    /// Removes and returns all of them, in the order of their ids.
+    /// Removes and returns all pending requests, in the order of their ids.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
         std::mem::take(&mut self.pending).into_iter()
     }
 }
 
-/// How many sessions are remembered. Fewer than this can be busy at once, because each busy session has a pending
-/// request, and [`Limits::requests`](crate::Limits::requests) bounds those.
+/// The maximum number of sessions in the table. Fewer than this can be busy at once, because each busy session has a
+/// pending request, and [`Limits::requests`](crate::Limits::requests) bounds those.
 const SESSIONS: usize = 2048;
 
-/// The known sessions. Beyond the limit, the session that was idle longest is forgotten.
+/// A table of the known sessions. Beyond its limit, the least recently used idle session is removed.
 #[derive(Debug, Default)]
 pub(super) struct BridgeSessions<T> {
     entries: HashMap<String, (u64, T)>,
     clock: u64,
 }
 
-/// Tells whether a session is busy, so that it must not be forgotten.
+/// A session that may be busy. Busy sessions are never evicted.
 pub(super) trait Activeness {
     fn is_busy(&self) -> bool;
 }
@@ -90,7 +90,7 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         Some(session)
     }
 
-    /// Returns the session, and adds it if it is new.
+    /// Returns the session with this id, and adds it if it is new.
     pub(super) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
         let id = key(id);
@@ -113,7 +113,7 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         self.entries.remove(&*key(id));
     }
 
-    /// Returns all sessions, the most recently used first.
+    /// Returns an iterator over all sessions, most recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         let mut all: Vec<_> = self.entries.iter().collect();
         all.sort_by_key(|(_, (heard, _))| std::cmp::Reverse(*heard));

@@ -1,4 +1,4 @@
-//! Connects an agent of version 1 to a client of version 2.
+//! The bridge from a version 1 agent to a version 2 client.
 
 mod agent;
 mod client;
@@ -21,13 +21,13 @@ use super::state::{Activeness, BridgeSessions, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// How many prompts may be queued in a session.
+/// The maximum number of queued prompts per session.
 const HELD: usize = 16;
 
-/// The limit on the total size of all queued prompts, in bytes. Beyond it, prompts are rejected.
+/// The maximum total size of all queued prompts, in bytes. Prompts beyond it are rejected.
 const HELD_BYTES: usize = 64 * 1024 * 1024;
 
-/// The state of a bridge from version 1 to version 2.
+/// The state of a bridge from a version 1 agent to a version 2 client.
 pub(super) struct V1ToV2Bridge {
     agent_features: V1AgentFeatures,
     sessions: BridgeSessions<UpSession>,
@@ -38,38 +38,38 @@ pub(super) struct V1ToV2Bridge {
     queued_bytes: usize,
 }
 
-/// A pending request of the client.
+/// A pending request from the client.
 enum UpPendingRequest {
-    /// The response needs no change.
+    /// A request whose response needs no change.
     PassThrough,
-    /// Opens a session whose id is in the response.
+    /// A request that opens a new session. The session id is in the response.
     OpenSession { roots: RawObject },
-    /// Opens this session. It was sent to the agent as a resume, or as a load whose replay is dropped.
+    /// A request that opens this existing session. The agent received it as a resume or a load.
     Resume { session: String, roots: RawObject },
-    /// Sets a config option.
+    /// A request that sets a config option.
     SetOption { session: String },
-    /// Sets a mode or model, which the client knows as a config option.
+    /// A request that sets a mode or model, which the client knows as a config option.
     SetLegacyOption {
         session: String,
         switch: LegacyOption,
         value: Box<serde_json::value::RawValue>,
     },
-    /// A prompt that the agent works on. The client has its response already.
+    /// A prompt that the agent works on. The client already has the response.
     Prompt { session: String },
     /// A queued prompt.
     Queued { session: String },
-    /// Closes a session.
+    /// A request that closes a session.
     Close { session: String },
-    /// Deletes a session.
+    /// A request that deletes a session.
     Delete { session: String },
 }
 
-/// A request from the agent that the user at the client answers.
+/// A pending permission request or elicitation from the agent.
 enum UpQuestion {
     Pending {
         session: String,
     },
-    /// The bridge responded to it because the turn was cancelled.
+    /// The bridge has already responded, because the turn was cancelled.
     Answered,
 }
 
@@ -80,19 +80,19 @@ struct UpSession {
     config: V1ConfigOptions,
     turn: Option<UpTurn>,
     queued_prompts: VecDeque<QueuedPrompt>,
-    /// Requests to close it. They get their responses when the turn ends.
+    /// The pending requests to close the session. They get their responses when the turn ends.
     close_requests: Vec<RequestId>,
-    /// Questions from the agent that the client has not answered yet.
+    /// The agent's questions to which the client has not responded yet.
     pending_questions: Vec<UpPendingQuestion>,
     /// The kind and id of the last message chunk, if the next chunk may continue its message.
     current_message: Option<(String, String)>,
-    /// The titles of its tool calls.
+    /// The titles of the session's tool calls.
     titles: LruMap<String, 512>,
     /// The terminals that the client knows.
     terminals: LruMap<(), 512>,
-    /// Whether a replay that the client did not request is running, and is dropped.
+    /// Whether a replay that the client did not request is running. Its updates are dropped.
     hides_replay: bool,
-    /// Its subagents. When it is cancelled, their pending questions are answered, too.
+    /// The session's subagents. When the session is cancelled, their pending questions are answered, too.
     subagents: LruMap<(), 64>,
 }
 
@@ -161,7 +161,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Drops all queued prompts: the client's input has ended.
+    /// Drops all queued prompts, because the client's input has ended.
     pub(super) fn client_closed(&mut self) {
         // Queued prompts can no longer start, because the agent's input is closed.
         self.queued_bytes = 0;
@@ -173,7 +173,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Ends every pending request of the client with this error: the agent has closed.
+    /// Responds to every pending client request with this error, because the agent has closed.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, asked) in self.client_requests.drain() {
             match asked {
@@ -227,7 +227,7 @@ impl V1ToV2Bridge {
         });
     }
 
-    /// Ends the turn, and starts the next one if a prompt is queued.
+    /// Ends the session's turn, and starts the next one if a prompt is queued.
     fn end_turn(&mut self, session_id: &str, idle: &RawObject, out: &mut BridgeOutput) {
         update(&mut out.client, session_id, idle);
         let Some(session) = self.sessions.get(session_id) else {
@@ -249,7 +249,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Cancels everything under way in a session, after the agent has received the cancel.
+    /// Cancels a session's turn, queued prompts, questions and subagents, after the agent has received the cancel.
     ///
     /// A version 2 client need not answer the questions of a cancelled turn, but a version 1 agent waits for these
     /// answers before it ends the turn. So the bridge answers in place of the client.
@@ -280,7 +280,8 @@ impl V1ToV2Bridge {
             self.agent_requests.take(&asking.id);
             self.agent_requests.add(&asking.id, UpQuestion::Answered);
         }
-        // The subagents are taken out meanwhile, so that a session that is its own ancestor does not recurse forever.
+        // The subagents are moved out during the recursion, so that a session that is its own ancestor does not recurse
+        // forever.
         let Some(session) = self.sessions.get(session_id) else {
             return;
         };
@@ -291,7 +292,7 @@ impl V1ToV2Bridge {
         self.sessions.touch(session_id).subagents = subagents;
     }
 
-    /// Cancels one queued prompt, if this is one.
+    /// Cancels the queued prompt with this request id, if it exists.
     fn cancel_held(&mut self, id: &RequestId, out: &mut BridgeOutput) {
         let Some(UpPendingRequest::Queued { session }) = self.client_requests.take(id) else {
             return;
@@ -309,7 +310,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns the response that says the user cancelled.
+/// Returns the response for a question that the user cancelled: a permission request or an elicitation.
 fn cancelled_response(permission: bool) -> RawObject {
     if permission {
         let outcome = object! { "outcome": "cancelled" };
@@ -319,7 +320,7 @@ fn cancelled_response(permission: bool) -> RawObject {
     }
 }
 
-/// Returns a `state_update` with a state and nothing else.
+/// Returns a `state_update` that contains only a state.
 fn state_update(state: &str) -> RawObject {
     object! { "sessionUpdate": "state_update", "state": state }
 }

@@ -1,4 +1,4 @@
-//! Connects an agent of version 2 to a client of version 1.
+//! The bridge from a version 2 agent to a version 1 client.
 
 mod agent;
 mod client;
@@ -26,13 +26,13 @@ use super::state::{Activeness, BridgeSessions, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
-/// How many ids of the client's own messages are remembered after their turns have ended.
+/// The number of message ids of the client's own prompts that are stored after their turns have ended.
 const ECHOES: usize = 16;
 
-/// How many levels of nested subagents are followed to find the session at the top.
+/// The maximum number of parents to follow from a subagent to its root session.
 const DEPTH: usize = 16;
 
-/// The state of a bridge from version 2 to version 1.
+/// The state of a bridge from a version 2 agent to a version 1 client.
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
     sessions: BridgeSessions<DownSession>,
@@ -44,27 +44,27 @@ pub(super) struct V2ToV1Bridge {
     parents: LruMap<String, 512>,
 }
 
-/// A pending permission request that hides the content of a tool call.
+/// A pending permission request that hides a tool call's content.
 struct PendingPermission {
     session: String,
     call: String,
 }
 
-/// A pending request of the client.
+/// A pending request from the client.
 enum DownPendingRequest {
-    /// The response needs no change.
+    /// A request whose response needs no change.
     PassThrough,
-    /// Opens a session whose id is in the response.
+    /// A request that opens a new session. The session id is in the response.
     OpenSession,
-    /// Opens this session, with or without a replay.
+    /// A request that opens this existing session, with or without a replay.
     Resume { session: String, replayed: bool },
-    /// Sets a config option.
+    /// A request that sets a config option.
     SetOption { session: String },
-    /// Sets a mode or model, which the agent knows as a config option.
+    /// A request that sets a mode or model, which the agent knows as a config option.
     SetLegacyOption { session: String },
-    /// A prompt. Its response is sent when its turn ends.
+    /// A prompt, whose response is sent when its turn ends.
     Prompt { session: String },
-    /// Closes or deletes a session.
+    /// A request that closes, deletes or archives a session.
     Close { session: String },
 }
 
@@ -73,11 +73,11 @@ struct DownSession {
     config: V2ConfigOptions,
     /// The pending prompts, in order.
     turns: VecDeque<DownTurn>,
-    /// Whether the agent has reported that it works, and not yet that it is idle.
+    /// Whether the agent has reported that it is working, and not yet that it is idle.
     active: bool,
-    /// The ids of the client's own messages, which need not be sent back to it.
+    /// The ids of the client's own messages, which need not be echoed to the client.
     echoes: VecDeque<String>,
-    /// How many replays are running.
+    /// The number of running replays.
     replays: usize,
     messages: DownMessages,
     calls: DownToolCalls,
@@ -88,11 +88,11 @@ struct DownSession {
 /// A pending prompt.
 struct DownTurn {
     id: RequestId,
-    /// Whether the agent has accepted it.
+    /// Whether the agent has accepted the prompt.
     accepted: bool,
     /// Whether the client has cancelled the request. The agent may have responded to it already.
     cancelled: bool,
-    /// The id of its message, once known.
+    /// The message id of the prompt, once known.
     message_id: Option<String>,
 }
 
@@ -150,7 +150,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Ends every pending request of the client with this error: the agent has closed.
+    /// Responds to every pending client request with this error, because the agent has closed.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
             refuse(&mut out.client, &id, error);
@@ -158,7 +158,7 @@ impl V2ToV1Bridge {
     }
 }
 
-/// Returns a member unless it is missing or `null`.
+/// Returns a member of an object, unless it is missing or `null`.
 fn non_null<'a>(object: &'a RawObject, key: &str) -> Option<&'a serde_json::value::RawValue> {
     object.get(key).filter(|value| value.get() != "null")
 }

@@ -1,7 +1,7 @@
 //! The output buffer for one side.
 //!
 //! Appending never waits, so the output for one line is written completely and in order on both sides. Before the
-//! next line is read, the reader waits for capacity: that bounds the buffer and gives the back-pressure.
+//! next line is read, the reader waits for capacity: that bounds the buffer and provides the backpressure.
 
 use std::io;
 use std::pin::pin;
@@ -15,18 +15,18 @@ use crate::transport::TransportWriter;
 #[derive(Debug, Default)]
 pub(super) struct BridgeWriter {
     buffer: Mutex<WriteBuffer>,
-    /// Notified when there is something to write, or the writer is closed.
+    /// Notified when bytes have been buffered or the writer has been closed.
     buffered: Notify,
-    /// Notified when something has been written.
+    /// Notified when buffered bytes have been written.
     drained: Notify,
 }
 
 #[derive(Debug, Default)]
 struct WriteBuffer {
     bytes: Vec<u8>,
-    /// How many bytes are being written.
+    /// The number of bytes being written.
     writing_len: usize,
-    /// Whether the writer is closed: nothing more is accepted.
+    /// Whether the writer is closed and accepts no more bytes.
     closed: bool,
 }
 
@@ -48,7 +48,7 @@ impl BridgeWriter {
         }
     }
 
-    /// Accepts no more bytes. What is buffered is still written.
+    /// Stops accepting bytes. Buffered bytes are still written.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.buffered.notify_one();
@@ -70,7 +70,7 @@ impl BridgeWriter {
         }
     }
 
-    /// Writes what is pushed until the buffer is closed, and then closes `writer`.
+    /// Writes pushed bytes to `writer` until the buffer is closed, and then closes `writer`.
     ///
     /// # Errors
     /// Writing failed. The buffer is then closed.
@@ -105,7 +105,7 @@ impl BridgeWriter {
                 return Err(error);
             }
             leaving.clear();
-            // Large messages are rare, so their buffer is not kept.
+            // Large messages are rare, so the buffer shrinks after one.
             leaving.shrink_to(LARGE);
             self.lock().writing_len = 0;
             self.drained.notify_waiters();
@@ -116,5 +116,5 @@ impl BridgeWriter {
     }
 }
 
-/// Buffers above this size are freed, in bytes.
+/// The size in bytes to which a larger buffer is shrunk after a write.
 const LARGE: usize = 256 * 1024;

@@ -1,4 +1,4 @@
-//! The connection to an agent, on the client's side.
+//! The client's connection to an agent.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -25,8 +25,8 @@ use crate::options::Options;
 use crate::session_setup::{SessionSetup, SystemPromptError};
 use crate::transport::Transport;
 
-/// Connects to an agent. Returns a handshake to await, which negotiates (the specification's page Initialization),
-/// and a driver to poll meanwhile.
+/// Connects to an agent. Returns a handshake to await, which negotiates the protocol version and capabilities (the
+/// specification's page Initialization), and a driver to poll concurrently.
 ///
 /// ```
 /// # use acp::testing::NoopClient;
@@ -42,7 +42,7 @@ pub fn connect<C: Client>(transport: Transport, client: C) -> (Handshake, Driver
     connect_with(transport, client, Options::default())
 }
 
-/// Connects like [`connect`], with your own limits, or to an agent that may use the draft of version 2
+/// Connects to an agent like [`connect`], with custom options such as limits or the version 2 draft
 /// ([`Options::draft_version_2`]).
 pub fn connect_with<C: Client>(
     transport: Transport,
@@ -83,8 +83,8 @@ pub(super) fn connect_shared<C: Client>(
     (Handshake(Box::pin(handshake)), driver)
 }
 
-/// A handshake with an agent: it sends `initialize` and returns the connection once both sides agree. The driver must
-/// be polled meanwhile. Dropping it early closes the connection.
+/// A future that sends `initialize` and resolves to the connection once both sides agree. The driver must be polled
+/// concurrently. Dropping the handshake early closes the connection.
 ///
 /// # Errors
 /// The agent responds with an error or speaks another version, or the connection ends.
@@ -105,7 +105,7 @@ impl Future for Handshake {
     }
 }
 
-/// A connection to an agent. Cloning it is cheap. The connection ends when the last clone is dropped; its sessions
+/// A connection to an agent. Cloning it is cheap. The connection closes when the last clone is dropped; its sessions
 /// count as clones.
 #[derive(Clone)]
 pub struct AgentConnection(pub(crate) Arc<AgentConnectionInner>);
@@ -117,13 +117,13 @@ pub(crate) struct AgentConnectionInner {
     pub(super) negotiated: NegotiatedCapabilities,
 }
 
-/// Closes the connection when it is dropped.
+/// A guard that closes its connection when it is dropped.
 pub(crate) struct ConnectionGuard(Option<Connection>);
 
 impl ConnectionGuard {
-    #[allow(clippy::expect_used, reason = "it is there until drop")]
+    #[allow(clippy::expect_used, reason = "the connection exists until drop")]
     pub(crate) fn get(&self) -> &Connection {
-        self.0.as_ref().expect("there until drop")
+        self.0.as_ref().expect("the connection exists until drop")
     }
 }
 
@@ -160,7 +160,7 @@ impl AgentConnection {
         self.0.negotiated.info.as_ref()
     }
 
-    /// Returns the agent's capabilities, in the form of version 1 for either version.
+    /// Returns the agent's capabilities, in the form of version 1 whichever version was negotiated.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
         &self.0.negotiated.capabilities
@@ -172,14 +172,14 @@ impl AgentConnection {
         &self.0.negotiated.auth_methods
     }
 
-    /// Returns the connection, for messages this type has no method for.
+    /// Returns the underlying connection, for messages that this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         self.0.conn.get()
     }
 
-    /// Authenticates with one of [`auth_methods`](Self::auth_methods): the specification's page Authentication. This
-    /// does not work for methods of type `terminal`: for those, the client runs the agent's program in a terminal.
+    /// Authenticates with one of the [`auth_methods`](Self::auth_methods): the specification's page Authentication.
+    /// For methods of type `terminal`, the client must run the agent's program in a terminal instead.
     ///
     /// # Errors
     /// The agent has no such method, or its type is `terminal`; the agent returned an error; or the connection has
@@ -190,7 +190,7 @@ impl AgentConnection {
         match self.auth_methods().iter().find(known) {
             Some(AuthMethod::Terminal(_)) => {
                 return Err(Error::Invalid(format!(
-                    "authentication method {method} requires a terminal: run the agent with the arguments it specifies"
+                    "authentication method {method} requires running the agent in a terminal, with the arguments of the method"
                 )));
             }
             // Some agents accept methods that they did not list. Version 2 does not allow this.
@@ -299,7 +299,7 @@ impl AgentConnection {
         .await
     }
 
-    /// Returns a page of the agent's sessions (`session/list`). Use `next_cursor` of the response to request the next
+    /// Returns a page of the agent's sessions (`session/list`). Use `next_cursor` in the response to request the next
     /// page.
     ///
     /// # Errors
@@ -328,12 +328,12 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Closes the connection. An agent that runs as a child process sees its stdin end.
+    /// Closes the connection. An agent that runs as a child process gets an end of file on stdin.
     pub fn close(&self) {
         self.connection().close();
     }
 
-    /// Waits until the connection has ended and all its work is done. Returns the reason.
+    /// Waits until the connection has closed and all of its tasks have ended. Returns the reason.
     pub async fn closed(&self) -> CloseReason {
         self.connection().closed().await
     }
@@ -343,7 +343,7 @@ impl AgentConnection {
         ClientSession::new(self.clone(), id, thread)
     }
 
-    /// Checks that the agent supports a method, by its name in version 1.
+    /// Checks that the agent supports the method with this version 1 name.
     ///
     /// # Errors
     /// The agent does not support it: [`Error::Unsupported`].
@@ -360,8 +360,8 @@ impl AgentConnection {
         }
     }
 
-    /// Checks that the agent supports this setup. Of the client's own MCP servers, those that the agent does not
-    /// support are omitted.
+    /// Checks that the agent supports this session setup, and adds the client's own MCP servers that the agent
+    /// supports.
     pub(super) fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));
@@ -391,12 +391,12 @@ impl AgentConnection {
         Ok(self.0.mcp_servers.add_to(setup, takes))
     }
 
-    /// Returns the capability that an MCP server requires and the agent lacks.
+    /// Returns the capability that an MCP server requires, if the agent lacks it.
     fn missing_mcp_capability(&self, server: &McpServer) -> Option<String> {
         let offered = &self.capabilities().mcp_capabilities;
         let missing =
             missing_mcp_capability(offered, self.0.negotiated.supports_mcp_stdio, server)?;
-        // Only in version 2.
+        // The `stdio` capability exists only in version 2.
         Some(if missing == "stdio" {
             "session.mcp.stdio".to_owned()
         } else {

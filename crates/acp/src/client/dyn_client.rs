@@ -8,7 +8,7 @@ use crate::connection::Driver;
 use crate::options::Options;
 use crate::transport::Transport;
 
-/// A client as a trait object. [`Client`] has methods that `dyn` does not allow; every client also implements this
+/// A client as a trait object. [`Client`] has methods that `dyn` does not allow. Every client also implements this
 /// trait, and one value may have several connections.
 ///
 /// ```
@@ -23,8 +23,8 @@ use crate::transport::Transport;
 /// # }
 /// ```
 pub trait DynClient: Send + Sync + 'static {
-    /// Connects to an agent, like [`connect_with`](super::connect_with). Returns a handshake to await and the driver
-    /// of the connection.
+    /// Connects to an agent, like [`connect_with`](super::connect_with). Returns a handshake to await and the
+    /// connection's driver.
     fn connect(self: Arc<Self>, transport: Transport, options: Options) -> (Handshake, Driver);
 }
 

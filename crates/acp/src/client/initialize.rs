@@ -21,7 +21,7 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: AgentCapabilities,
-    /// The capabilities as JSON, for the checks of the method table.
+    /// The agent's capabilities as JSON, to check methods against the method table.
     pub(crate) capabilities_json: Value,
     pub(crate) auth_methods: Vec<AuthMethod>,
     /// Whether the agent supports sessions at all.
@@ -32,10 +32,10 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) supports_steering: bool,
 }
 
-/// The negotiated version, shared with the reader.
+/// The negotiated version, shared with the message reader.
 pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
-/// A request to an agent of either version, which reads the fields of its own version.
+/// An `initialize` request for agents of either version, each of which reads the fields of its own version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BothVersionsRequest<'a> {
@@ -93,8 +93,8 @@ fn negotiate(
     let object: RawObject =
         serde_json::from_str(answer.get()).map_err(|e| unreadable(e.to_string()))?;
     let said: InitializeResponse = object.read().map_err(|e| unreadable(e.to_string()))?;
-    // Some agents return whatever version was requested; the fields of the response show which one they speak. An
-    // agent of version 2 sends its name and version.
+    // Some agents return whatever version was requested; the fields of the response show which one they speak. A
+    // version 2 agent sends its name and version.
     let has = |key| object.get(key).is_some();
     let echoes = !has("capabilities") && (has("agentCapabilities") || !has("info"));
     match said.protocol_version {
@@ -114,7 +114,7 @@ fn negotiate(
     }
 }
 
-/// Returns the version error if an agent rejected the request because it supports only newer versions.
+/// Converts an `initialize` error to a version error if the agent supports only other versions.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

@@ -11,8 +11,8 @@ use crate::session_setup::SessionSetup;
 pub(crate) struct ClientMcpServers(Box<dyn Fn() -> Vec<McpServer> + Send + Sync>);
 
 impl ClientMcpServers {
-    /// Returns the source for this client. It does not keep the client alive, because a client may hold the
-    /// connection that holds this.
+    /// Creates the function for this client. It does not keep the client alive, because the client may own the
+    /// connection that owns the function.
     pub(crate) fn from_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move || {
@@ -20,8 +20,8 @@ impl ClientMcpServers {
         }))
     }
 
-    /// Appends the servers that the agent supports. Agents identify servers by name, so of two with the same name the
-    /// first is kept.
+    /// Appends the servers that the agent supports to a session setup. Agents identify servers by name, so a server
+    /// whose name is already in use is omitted.
     pub(crate) fn add_to(
         &self,
         mut setup: SessionSetup,

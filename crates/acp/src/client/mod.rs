@@ -36,14 +36,14 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::pending_request::UnsupportedMethod;
 
-/// A client, which handles the agent's requests.
+/// A client: the program that handles an agent's requests and updates.
 ///
 /// Every method is optional. The capabilities (`clientCapabilities`) follow from the methods of this trait, so the
 /// two cannot disagree: agents are offered file access exactly when [`read_text_file`](Self::read_text_file) returns
 /// a handler.
 pub trait Client: Send + Sync + 'static {
-    /// The client's own data for one session. It is created when the session is first seen, passed to every call
-    /// about the session, and dropped when the session is closed: [`ClientState`]. `()` if there is none.
+    /// The client's own data for one session, created when the session is first seen, passed to every call about the
+    /// session, and dropped when the session is closed: [`ClientState`]. Use `()` if the client needs none.
     type State: ClientState<Self>;
 
     /// Returns the client's name and version (`clientInfo`).
@@ -52,15 +52,15 @@ pub trait Client: Send + Sync + 'static {
     }
 
     /// Returns the client's own MCP servers: Session setup, "MCP Servers". They are passed to the agent with every
-    /// session that is opened, loaded or resumed, after those of its [`SessionSetup`]. One whose name is already in
-    /// use is omitted. Called each time. Must not block.
+    /// session that is opened, loaded or resumed, after the servers in its [`SessionSetup`]. A server whose name is
+    /// already in use is omitted. Called each time. Must not block.
     ///
-    /// The crate `acp-mcp` creates one from tools that run in the client's process.
+    /// The crate `acp-mcp` creates such a server from tools that run in the client's process.
     fn mcp_servers(&self) -> Vec<McpServer> {
         Vec::new()
     }
 
-    /// Handles an update of a session. The thread already shows it.
+    /// Handles a session update. The thread already shows it.
     ///
     /// Updates come one at a time, in the order in which they arrive. The next message is handled when this returns:
     /// a slow handler makes the agent wait. The handler may send requests to the agent and await them, except for
@@ -77,10 +77,10 @@ pub trait Client: Send + Sync + 'static {
 
     /// Handles a permission request: Tool calls, "Requesting Permission". Rejects by default.
     ///
-    /// When the turn is cancelled meanwhile, the future is dropped and the agent is notified.
+    /// If the turn is cancelled while the request is pending, the future is dropped and the agent is notified.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled) is sent as the outcome `cancelled`, any other error as the
+    /// [`Error::Cancelled`](crate::Error::Cancelled) is sent as the outcome `cancelled`, any other error as an error
     /// response.
     fn request_permission(
         &self,
@@ -91,28 +91,28 @@ pub trait Client: Send + Sync + 'static {
         async move { Ok(request.reject()) }
     }
 
-    /// Returns `true` if the client can run the agent's program in a terminal in which the user logs in
-    /// (`auth.terminal`). [`AgentConnection::auth_methods`] may then contain such methods.
+    /// Returns `true` if the client can run the agent's program in a terminal for the user to log in (`auth.terminal`).
+    /// [`AgentConnection::auth_methods`] may then contain methods of type `terminal`.
     fn terminal_login(&self) -> bool {
         false
     }
 
-    /// Returns the handler that reads text files (`fs.readTextFile`). Agents of version 2 do not use it.
+    /// Returns the handler that reads text files (`fs.readTextFile`). Version 2 agents do not use it.
     fn read_text_file(&self) -> Option<&impl ReadTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler that writes text files (`fs.writeTextFile`). Agents of version 2 do not use it.
+    /// Returns the handler that writes text files (`fs.writeTextFile`). Version 2 agents do not use it.
     fn write_text_file(&self) -> Option<&impl WriteTextFile<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of terminals (`terminal`). Agents of version 2 do not use it.
+    /// Returns the handler for terminals (`terminal`). Version 2 agents do not use it.
     fn terminals(&self) -> Option<&impl Terminals<Self::State>> {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the handler of elicitations (`elicitation`).
+    /// Returns the handler for elicitations (`elicitation`).
     fn elicitation(&self) -> Option<&impl Elicitation<Self::State>> {
         None::<&UnsupportedMethod>
     }
@@ -133,7 +133,7 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// Handles a request of an extension: [`ExtensionRequest`].
+    /// Handles an extension request: [`ExtensionRequest`].
     ///
     /// # Errors
     /// The error is sent as the response: -32601 if the method is unknown.
@@ -144,7 +144,7 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles a notification of an extension. The next message is handled when this returns.
+    /// Handles an extension notification. The next message is handled when this returns.
     fn extension_notification(
         &self,
         notification: ExtensionNotification,

@@ -1,4 +1,4 @@
-//! Opening sessions: the requests, and what their responses report about the session.
+//! Opening sessions: the requests, and the session data in their responses.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl SessionSetup {
 
 /// A response to a request that opens a session.
 pub(super) trait OpenedSessionResponse {
-    /// Returns the id, if this is a new session.
+    /// Returns the session id, if the response is for a new session.
     fn new_session(&self) -> Option<&SessionId>;
     /// Applies the response to the session.
     fn apply(&self, sessions: &ClientSessions, id: &SessionId);
@@ -147,7 +147,7 @@ fn apply_v2_announcement(
 /// An existing session that is opened again.
 pub(super) struct SessionReopening {
     id: SessionId,
-    /// The backup of the thread if the session is replayed, which is restored if that fails.
+    /// The backup that is restored if a replay fails. `None` if the session is opened without a replay.
     replay_backup: Option<Option<ReplayBackup>>,
 }
 
@@ -169,7 +169,7 @@ impl SessionReopening {
 }
 
 impl AgentConnection {
-    /// Opens a session: a new one, or this existing one.
+    /// Opens a session: a new one, or the existing session `old`.
     pub(super) async fn open<R: Request<Response: OpenedSessionResponse>>(
         &self,
         request: &R,
@@ -201,7 +201,7 @@ impl AgentConnection {
         };
         let conn = self.connection();
         let answer = conn.request_with(request, ask, on_answer).await?;
-        // One of the two exists: a response without an id is to a request with one.
+        // Either the request or its response contains the id.
         let id = answer.new_session().cloned().or(id);
         Ok(self.session(id.unwrap_or_else(|| "".into())))
     }

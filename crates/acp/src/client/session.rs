@@ -1,4 +1,4 @@
-//! A session on the client's side.
+//! The client's handle to an open session.
 
 use std::sync::Arc;
 
@@ -41,21 +41,21 @@ impl ClientSession {
         &self.id
     }
 
-    /// Returns the session's thread: what the user sees of it.
+    /// Returns the session's thread: everything that the user sees of the session.
     #[must_use]
     pub fn thread(&self) -> &ThreadHandle {
         &self.thread
     }
 
-    /// Returns the state of the client `C`, with which this connection was made. `None` if the session is closed, or
-    /// for another type of client.
+    /// Returns the session's state in the client `C`. `None` if the session is closed, or if the connection was made
+    /// with another client type.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
         let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
         self.sessions().with_session(&self.id, state).flatten()
     }
 
-    /// Returns the agent.
+    /// Returns the connection to the session's agent.
     #[must_use]
     pub fn agent(&self) -> &AgentConnection {
         &self.agent
@@ -108,7 +108,7 @@ impl ClientSession {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        // On the reader: messages after the response are not part of the turn.
+        // Handle the response on the reader: messages after it are not part of the turn.
         let ask = RequestOptions {
             is_ordered: true,
             cancel_on_drop: false,
@@ -173,12 +173,12 @@ impl ClientSession {
             }
             Err(error) => return Err(error),
         }
-        // A session that was closed gets no end of its turn.
+        // No end of the turn is reported for a session that was closed.
         end.await.unwrap_or(Ok(StopReason::Cancelled))
     }
 
-    /// Cancels the running turn: Prompt turn, "Cancellation". Pending permission requests are responded to with
-    /// `cancelled`. The turn ends with [`StopReason::Cancelled`] as soon as the agent confirms it. Does nothing if no
+    /// Cancels the running turn: Prompt turn, "Cancellation". Pending permission requests get the outcome `cancelled`.
+    /// The turn ends with [`StopReason::Cancelled`] as soon as the agent confirms the cancellation. Does nothing if no
     /// turn is running.
     ///
     /// # Errors
@@ -215,11 +215,12 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Ends the command of a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
+    /// Ends the command in a display terminal while the turn continues (`terminal/cancel`, version 2). The agent
     /// reports the end with an update.
     ///
     /// # Errors
-    /// The agent does not declare that this is possible; the agent returned an error; or the connection has ended.
+    /// The agent does not declare that this terminal can be cancelled; the agent returned an error; or the connection
+    /// has ended.
     #[cfg(feature = "unstable-v2")]
     pub async fn cancel_terminal(&self, id: impl Into<TerminalId>) -> Result<()> {
         let id = id.into();
@@ -237,9 +238,10 @@ impl ClientSession {
         conn.request(&request).await.map(drop)
     }
 
-    /// Returns the token of the running turn, if there is one, to be cancelled. The token resolves pending permission
-    /// requests, and is cancelled after the agent has been notified: an agent that gets the outcome `cancelled`
-    /// before it knows of the cancellation may treat it as a rejection and end the turn with another stop reason.
+    /// Marks the running turn as cancelled in the thread, and returns the turn's token, if a turn is running. The
+    /// caller cancels the token after notifying the agent, which resolves pending permission requests: an agent that
+    /// gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection and end the turn
+    /// with another stop reason.
     fn begin_cancel(&self) -> Option<CancellationToken> {
         let running =
             |state: &mut ClientSessionEntry| state.is_working().then(|| state.turn.clone());
@@ -248,10 +250,10 @@ impl ClientSession {
         Some(turn)
     }
 
-    /// Sets the mode, with its config option or with `session/set_mode`, whichever the agent supports.
+    /// Sets the session's mode, with its config option or with `session/set_mode`, whichever the agent supports.
     ///
     /// # Errors
-    /// The agent has no modes, or not this one; the agent returned an error; or the connection has ended.
+    /// The agent has no modes, or not this mode; the agent returned an error; or the connection has ended.
     pub async fn set_mode(&self, mode: &str) -> Result<()> {
         let option = self.thread.read(|thread| {
             let is_mode = |o: &&acp_wire::v1::SessionConfigOption| {
@@ -267,11 +269,11 @@ impl ClientSession {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option: Session config options, "From the Client". The thread shows it when this returns. A
-    /// boolean may be given as the text `true` or `false`.
+    /// Sets a config option: Session config options, "From the Client". The thread shows the new value when this
+    /// returns. A boolean may be given as the string `true` or `false`.
     ///
     /// # Errors
-    /// The option or the value does not exist ([`Error::Invalid`], which lists those that do); the agent returned an
+    /// The option or the value does not exist ([`Error::Invalid`], which lists the valid ones); the agent returned an
     /// error; or the connection has ended.
     pub async fn set_config_option(
         &self,
@@ -311,7 +313,7 @@ impl ClientSession {
                 return Ok(());
             }
         }
-        // If an agent omits the list from its response, the options are kept.
+        // If an agent omits the list from its response, the options stay unchanged.
         let replace = move |options: &[SessionConfigOption]| {
             if !options.is_empty() {
                 thread.change(|thread| thread.set_config_options(options));
@@ -337,7 +339,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the option and its value exist. A boolean may be given as text.
+    /// Checks that the option and the value exist. Converts a boolean that was given as a string.
     fn check_option(
         &self,
         id: &SessionConfigId,
@@ -379,7 +381,7 @@ impl ClientSession {
         })
     }
 
-    /// Closes the session (`session/close`): the agent cancels its turn and frees its resources.
+    /// Closes the session (`session/close`): the agent cancels the turn and frees the session's resources.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -393,7 +395,7 @@ impl ClientSession {
         Ok(())
     }
 
-    /// Checks that the agent accepts this content: Prompt turn, "User Message".
+    /// Checks that the agent accepts this prompt content: Prompt turn, "User Message".
     pub(super) fn check(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_prompt_capability(takes, content) {
@@ -413,7 +415,7 @@ fn join_or_none(known: &[&str]) -> String {
     }
 }
 
-/// A turn whose future may be dropped.
+/// A guard that cancels a turn whose future is dropped.
 struct RunningTurn<'a> {
     session: &'a ClientSession,
     finished: bool,
@@ -432,20 +434,20 @@ impl Drop for RunningTurn<'_> {
     }
 }
 
-/// The content of a prompt: Prompt turn, "User Message". Text converts into one (`session.prompt("…")`), and so does
-/// a list of content blocks.
+/// The content of a prompt: Prompt turn, "User Message". A string (`session.prompt("…")`) and a list of content blocks
+/// convert into it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct PromptContent {
-    /// The content blocks, in order. Besides text and resource links, an agent accepts what is in its
+    /// The content blocks, in order. Besides text and resource links, an agent accepts the block types in its
     /// [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
     pub content: Vec<ContentBlock>,
-    /// Custom data.
+    /// Custom data (`_meta`).
     pub meta: Option<Meta>,
 }
 
 impl PromptContent {
-    /// Creates a prompt from these content blocks.
+    /// Creates a prompt from content blocks.
     #[must_use]
     pub fn new(content: Vec<ContentBlock>) -> Self {
         Self {
@@ -454,7 +456,7 @@ impl PromptContent {
         }
     }
 
-    /// Sets custom data.
+    /// Sets custom data (`_meta`).
     #[must_use]
     pub fn meta(mut self, meta: Meta) -> Self {
         self.meta = Some(meta);

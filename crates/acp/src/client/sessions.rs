@@ -1,4 +1,4 @@
-//! The open sessions of a client, and their threads.
+//! The table of a client's sessions and their threads.
 
 mod subagents;
 
@@ -18,55 +18,55 @@ use crate::error::{CloseReason, Error};
 use crate::session_setup::LONGEST_ID;
 use crate::thread::{Thread, ThreadHandle};
 
-/// How many sessions that the client has not opened may have threads. Agents send updates for a session before the
-/// response that contains its id. The limit keeps an agent that invents sessions from filling memory.
+/// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
+/// before the response that contains its id. The limit keeps an agent that invents sessions from filling memory.
 const UNCLAIMED: usize = 64;
 
 pub(crate) struct ClientSessions {
     table: Mutex<Table>,
-    /// How many requests that open a session are pending.
+    /// The number of pending requests that open a session.
     opening_count: Mutex<usize>,
     /// The size limit of a thread, in bytes.
     thread_limit: usize,
-    /// Runs the client's code. Call it without holding a lock, because that code may access sessions.
+    /// The factory for the client's states. Call it without holding a lock: the client's code may access sessions.
     state_factory: StateFactory,
 }
 
 #[derive(Default)]
 struct Table {
     entries: HashMap<SessionId, ClientSessionEntry>,
-    /// Sessions that the client has not opened. There are few, however many sessions exist.
+    /// The sessions that the client has not opened. Their number is limited.
     unopened: HashMap<SessionId, Unopened>,
-    /// The parent of each subagent. There are few of these, too.
+    /// The parent of each subagent. Their number is limited, too.
     parents: HashMap<SessionId, SessionId>,
 }
 
-/// A session, and what is known of it.
+/// A session in the table: its thread, the client's state and the current turn.
 #[derive(Default)]
 pub(crate) struct ClientSessionEntry {
     pub(crate) thread: ThreadHandle,
-    /// The client's own state of the session. `None` once the connection has closed.
+    /// The client's own state for the session. `None` once the connection has closed.
     client_state: Option<ErasedState>,
     pub(crate) is_replaying: bool,
-    /// The token of the current or last turn. Cancelled when the turn is.
+    /// The token of the current or last turn. It is cancelled with the turn.
     pub(crate) turn: CancellationToken,
     pub(crate) is_running: bool,
-    /// The pending turn of an agent that speaks version 2.
+    /// The pending turn, if the agent speaks version 2.
     pending_turn: Option<PendingTurn>,
 }
 
-/// A reason why a session that the client has not opened is in the table.
+/// The reason why a session that the client has not opened is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unopened {
-    /// The agent has sent an update for it.
+    /// The agent has sent an update for the session.
     Unclaimed,
-    /// It may be the session that is being opened. There are at most as many of these as pending requests that open
+    /// The client may be opening the session. There are at most as many of these as pending requests that open
     /// sessions.
     Provisional,
 }
 
 impl Table {
-    /// Counts the unopened sessions of this kind.
+    /// Returns the number of unopened sessions of this kind.
     fn count(&self, kind: Unopened) -> usize {
         self.unopened
             .values()
@@ -79,7 +79,7 @@ impl Table {
 /// not known yet.
 pub(crate) struct ClientSessionOpening {
     sessions: Arc<ClientSessions>,
-    /// The session's id, if it exists already.
+    /// The session's id, if the session already exists.
     id: Option<SessionId>,
 }
 
@@ -98,26 +98,26 @@ pub(crate) struct SessionAnnouncement<'a> {
 }
 
 impl ClientSessionEntry {
-    /// Returns the client's own state of the session.
+    /// Returns the client's own state for the session.
     pub(crate) fn client_state<C: Client>(&self) -> Option<Arc<C::State>> {
         self.client_state.as_ref()?.get::<C>()
     }
 
-    /// Starts a turn of an agent that speaks version 2.
+    /// Starts a version 2 agent's turn.
     pub(crate) fn begin_prompt(&mut self, prompting: PendingTurn) {
         self.pending_turn = Some(prompting);
     }
 
-    /// Records the response to the prompt. Returns the turn if that ended it.
+    /// Records that the agent has accepted the prompt. Returns the turn if it has already ended.
     pub(crate) fn accept_prompt(&mut self) -> Option<FinishedTurn> {
         let over = self.pending_turn.as_mut()?.accept();
         self.end_finished_turn(over)
     }
 
-    /// Applies a state that the agent reported. Returns the turn if that ended it.
+    /// Applies a state that the agent reported. Returns the turn if the state ended it.
     pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
         let Some(prompting) = &mut self.pending_turn else {
-            // The agent works on its own. An earlier cancel does not apply to that.
+            // The agent works on its own. An earlier cancel does not apply to this work.
             if !matches!(state, StateUpdate::Idle(_)) && self.turn.is_cancelled() {
                 self.turn = CancellationToken::new();
             }
@@ -127,7 +127,7 @@ impl ClientSessionEntry {
         self.end_finished_turn(over)
     }
 
-    /// Returns `true` if there is something to cancel: a turn, or work that the agent started by itself.
+    /// Returns `true` if the agent is working in this session: on a turn, or on work that it started by itself.
     pub(crate) fn is_working(&self) -> bool {
         self.is_running || self.thread.read(Thread::is_running)
     }
@@ -142,7 +142,7 @@ impl ClientSessionEntry {
         self.thread.read(|thread| thread.stop_reason().cloned())
     }
 
-    /// Ends the turn.
+    /// Ends the session's turn.
     pub(crate) fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.is_running = false;
         self.pending_turn = None;
@@ -151,7 +151,7 @@ impl ClientSessionEntry {
 }
 
 impl ClientSessions {
-    /// Creates an empty table. Each thread will store up to `kept` bytes.
+    /// Creates an empty table. Each thread stores up to `kept` bytes.
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::default(),
@@ -165,7 +165,7 @@ impl ClientSessions {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `f` on a session, if it is known.
+    /// Runs `f` on a session, if the session is known.
     pub(crate) fn with_session<T>(
         &self,
         id: &SessionId,
@@ -174,7 +174,7 @@ impl ClientSessions {
         self.with_known(id, f).ok()
     }
 
-    /// Runs `f` on a session. Returns `f` itself if the session is not known.
+    /// Runs `f` on a session. Returns `f` as the error if the session is not known.
     fn with_known<T, F: FnOnce(&mut ClientSessionEntry) -> T>(
         &self,
         id: &SessionId,
@@ -198,7 +198,7 @@ impl ClientSessions {
         Ok(done)
     }
 
-    /// Notifies the client's own state of a session that a turn has ended.
+    /// Notifies the client's own state for a session that a turn has ended.
     fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let client = self
             .lock()
@@ -210,7 +210,7 @@ impl ClientSessions {
         }
     }
 
-    /// Runs `f` on the session that a message is for, and adds the session if it is not known yet.
+    /// Runs `f` on the session that a message is for, and adds the session if it is unknown.
     pub(crate) fn receive<T>(
         &self,
         id: &SessionId,
@@ -228,7 +228,7 @@ impl ClientSessions {
         self.with_session(id, f)
     }
 
-    /// Starts to open a session: a new one, or the one with this id. Returns `None` if that session is known already.
+    /// Starts to open a session: a new one, or the one with this id. Returns `None` if that session is already known.
     pub(crate) fn begin_opening(
         self: &Arc<Self>,
         id: Option<&SessionId>,
@@ -258,7 +258,7 @@ impl ClientSessions {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends an opening: its request has a response, or was dropped. Removes sessions that it did not open.
+    /// Ends an opening whose request has a response or was dropped. Removes provisional sessions that it did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
         let left = {
             let mut openings = self.lock_openings();
@@ -308,7 +308,7 @@ impl ClientSessions {
         true
     }
 
-    /// Adds a session, unless it was added meanwhile.
+    /// Adds a session, unless it was added concurrently.
     fn add(
         &self,
         id: &SessionId,
@@ -316,7 +316,7 @@ impl ClientSessions {
         unopened: Option<Unopened>,
     ) -> ThreadHandle {
         let thread = entry.thread.clone();
-        // All unopened sessions together may store as much as one opened session. So may all subagents.
+        // All unopened sessions together may store as much as one opened session, and so may all subagents.
         let is_subagent = self.lock().parents.contains_key(id);
         let kept = match unopened {
             None if !is_subagent => self.thread_limit,
@@ -330,7 +330,7 @@ impl ClientSessions {
             if unopened.is_none() && sessions.unopened.remove(id).is_some() {
                 thread.change(|thread| thread.set_limit(kept));
             }
-            // Unlock before the client's state that is not needed is dropped.
+            // Unlock before dropping the client's state that is not needed.
             drop(sessions);
             return thread;
         }
@@ -341,12 +341,12 @@ impl ClientSessions {
         thread
     }
 
-    /// Marks a session as opened by the client.
+    /// Marks a session as opened by the client, and returns its thread.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
         {
             let mut sessions = self.lock();
             sessions.unopened.remove(id);
-            // Opening wins over being announced as a subagent: its requests belong to the session that was opened.
+            // Opening a session takes precedence over its announcement as a subagent: it becomes a root session.
             sessions.parents.remove(id);
         }
         let known = self.with_session(id, |state| {
@@ -358,8 +358,8 @@ impl ClientSessions {
         known.unwrap_or_else(|| self.add(id, ClientSessionEntry::default(), None))
     }
 
-    /// Marks a session as opened and starts a replay, which replaces what the thread showed before. Returns the
-    /// earlier state, for [`restore`](Self::restore).
+    /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
+    /// for [`restore`](Self::restore).
     pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         self.remove_subagents(id);
         let (unopened, parent) = {
@@ -400,7 +400,7 @@ impl ClientSessions {
         });
     }
 
-    /// Applies what the agent reports about a session that is now open.
+    /// Applies the modes, models and options that the agent reports when a session has been opened.
     pub(crate) fn apply_announcement(&self, id: &SessionId, opened: &SessionAnnouncement<'_>) {
         self.claim(id);
         for child in self.descendants(id) {
@@ -421,7 +421,7 @@ impl ClientSessions {
         });
     }
 
-    /// Removes a session that is closed, with its subagents.
+    /// Removes a closed session and its subagents.
     pub(crate) fn remove(&self, id: &SessionId) {
         self.remove_subagents(id);
         self.remove_one(id);
@@ -443,9 +443,9 @@ impl ClientSessions {
         }
     }
 
-    /// Closes all sessions with the connection: turns fail, and the client's own states are dropped.
+    /// Closes all sessions when the connection closes: turns fail, and the client's own states are dropped.
     pub(crate) fn close_all(&self, reason: &CloseReason) {
-        // Dropped and notified after the lock is released.
+        // These are dropped and notified after the lock is released.
         let mut over: Vec<FinishedTurn> = Vec::new();
         let mut states = Vec::new();
         for entry in self.lock().entries.values_mut() {

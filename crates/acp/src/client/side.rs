@@ -27,15 +27,15 @@ use crate::thread::ThreadHandle;
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
     pub(crate) sessions: Arc<ClientSessions>,
-    /// Set once `initialize` has a response.
+    /// The negotiated version, set by the response to `initialize`.
     pub(crate) negotiated_version: NegotiatedVersion,
 }
 
-/// The session of an update, and its thread.
+/// The context of an update: its session and thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UpdateContext {
-    /// The session.
+    /// The id of the session.
     pub session_id: SessionId,
     /// The session's thread, which already shows the update.
     pub thread: ThreadHandle,
@@ -43,11 +43,11 @@ pub struct UpdateContext {
     pub is_replay: bool,
 }
 
-/// An event to deliver to the client. Nearly all of them are updates, so boxing them to even out the sizes would cost
+/// An event to deliver to the client. Nearly all events are updates, so boxing them to even out the sizes would cost
 /// one allocation each.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum ClientEvent<S> {
-    /// An update, the client's own state of its session, and the turn that ends with it.
+    /// An update, the client's own state for its session, and the turn that the update ends.
     Update(UpdateContext, Arc<S>, Update, Option<FinishedTurn>),
     ElicitationCompleted(ElicitationId),
     AuthStatusChanged(AuthStatusUpdateNotification),
@@ -55,11 +55,11 @@ pub(crate) enum ClientEvent<S> {
 }
 
 impl<C: Client> ClientSide<C> {
-    /// Returns the client's capabilities: what the client implements, and what every thread supports.
+    /// Returns the client's capabilities: those that the client implements, and those that every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let is_offered = |method: &str| methods::is_offered(&*self.client, method);
         let mut capabilities: ClientCapabilities = offered_capabilities(Sender::Agent, is_offered);
-        // Elicitation has several modes, so the client says which ones it supports.
+        // Elicitation has several modes, so the client reports which ones it supports.
         capabilities.elicitation = self.client.elicitation().map(Elicitation::capabilities);
         let options =
             SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
@@ -79,7 +79,7 @@ impl<C: Client> ClientSide<C> {
     }
 
     fn version(&self) -> ProtocolVersion {
-        // What arrives before the response to `initialize` can only be a mistake or a log line.
+        // A message that arrives before the response to `initialize` can only be a mistake or a log line.
         self.negotiated_version
             .get()
             .copied()
@@ -211,7 +211,7 @@ impl<C: Client> Handler for ClientSide<C> {
         method: &str,
         params: &str,
     ) -> Option<Option<ClientEvent<C::State>>> {
-        // Most messages are of this kind.
+        // Most messages are session updates.
         if method != SessionNotification::METHOD {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The client's state of each session, created when the session is first seen and dropped when it is closed.
+//! The client's state for each session, created when the session is first seen and dropped when it is closed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -19,14 +19,13 @@ use crate::thread::ThreadHandle;
 ///
 /// `()` is a state, for clients that store nothing.
 pub trait ClientState<C: ?Sized>: Send + Sync + 'static {
-    /// Creates the state when the session is first seen, before anything else of it reaches the client. Must not
-    /// block.
+    /// Creates the state when the session is first seen, before the client is called for the session. Must not block.
     fn new(client: &C, session: &SessionId, thread: &ThreadHandle) -> Self;
 
-    /// Called when a turn of this client has ended, and the thread shows it: with its stop reason, or `None` if it
-    /// failed. Also called when nobody waits for its end any more, and for each subagent of the session. When the
-    /// connection ends, it is called for sessions whose own turn was running; when a session is closed, only
-    /// [`closed`](Self::closed) is. Must not block.
+    /// Called when a turn started by this client has ended and the thread shows its end. `stop_reason` is `None` if the
+    /// turn failed. Also called when nobody waits for the turn anymore, and for each subagent of the session. When the
+    /// connection ends, this is called for sessions whose own turn was running; when a session is closed, only
+    /// [`closed`](Self::closed) is called. Must not block.
     fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         let _ = stop_reason;
     }
@@ -40,14 +39,14 @@ impl<C: ?Sized> ClientState<C> for () {
     fn new(_: &C, _: &SessionId, _: &ThreadHandle) -> Self {}
 }
 
-/// Creates the states of a client's sessions. The table of sessions does not know the client's type.
+/// A factory for the states of a client's sessions, because the session table does not know the client's type.
 pub(super) struct StateFactory(Box<StateFn>);
 
 type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send + Sync;
 
 impl StateFactory {
-    /// Creates the factory for this client. It does not keep the client alive, because a client may hold the
-    /// connection that holds this.
+    /// Creates the factory for this client. The factory does not keep the client alive, because the client may own the
+    /// connection that owns the factory.
     pub(super) fn of<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
@@ -60,13 +59,13 @@ impl StateFactory {
         }))
     }
 
-    /// Returns the state of a new session, or `None` if the client was dropped.
+    /// Creates the state for a new session. Returns `None` if the client was dropped.
     pub(super) fn make(&self, session: &SessionId, thread: &ThreadHandle) -> Option<ErasedState> {
         (self.0)(session, thread)
     }
 }
 
-/// A type-erased state.
+/// A type-erased session state.
 #[derive(Clone)]
 pub(super) struct ErasedState {
     state: Arc<dyn Any + Send + Sync>,
@@ -75,7 +74,7 @@ pub(super) struct ErasedState {
 }
 
 impl ErasedState {
-    /// Returns the state as its own type, or `None` for another type of client, which does not happen.
+    /// Returns the state as its own type. `None` if `C` is another client type, which does not happen.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
         Arc::downcast(Arc::clone(&self.state)).ok()
     }

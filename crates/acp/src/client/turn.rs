@@ -1,4 +1,4 @@
-//! A turn of an agent that speaks version 2, from the prompt to the end of the work.
+//! The progress of a version 2 agent's turn, from the prompt to the end of the work.
 //!
 //! The response to `session/prompt` only says that the message was accepted. `state_update` reports the end of the
 //! work:
@@ -25,9 +25,9 @@ pub(crate) type TurnResult = Result<StopReason>;
 pub(crate) struct PendingTurn {
     accepted: bool,
     is_working: bool,
-    /// The result, if the work ended before the response arrived.
+    /// The turn's result, if the work ended before the response arrived.
     early_result: Option<TurnResult>,
-    /// Receives the result.
+    /// The sender that passes the result to the waiting future.
     sender: Option<oneshot::Sender<TurnResult>>,
 }
 
@@ -63,14 +63,14 @@ impl PendingTurn {
         }
     }
 
-    /// Records the response to the prompt. Returns the turn if it has ended.
+    /// Records that the agent has accepted the prompt. Returns the turn if it has already ended.
     pub(crate) fn accept(&mut self) -> Option<FinishedTurn> {
         self.accepted = true;
         let end = self.early_result.take()?;
         Some(self.finish(end))
     }
 
-    /// Applies a state that the agent reported. Returns the turn if it has ended.
+    /// Applies a state that the agent reported. Returns the turn if the state ended it.
     pub(crate) fn apply_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
         let StateUpdate::Idle(idle) = state else {
             // An unknown state may be a busy one.
@@ -92,7 +92,7 @@ impl PendingTurn {
         }
     }
 
-    /// Ends the turn with an error: the connection has closed.
+    /// Ends the turn with an error, because the connection has closed.
     pub(crate) fn fail(&mut self, error: Error) -> FinishedTurn {
         self.finish(Err(error))
     }
@@ -105,7 +105,7 @@ impl PendingTurn {
     }
 }
 
-/// Returns the result that an idle state reports.
+/// Returns the turn result that an idle state reports.
 fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
     match &idle.stop_reason {
         Some(v2::StopReason::Error) => Err(Error::Rpc(idle.error.clone().unwrap_or_else(|| {

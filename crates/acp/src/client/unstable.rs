@@ -1,4 +1,4 @@
-//! Methods that are not part of the protocol yet, on the client's side (feature `unstable`). See
+//! Client methods that are not part of the protocol yet (feature `unstable`). See
 //! `docs/decisions/0017-unstable-methods.md`.
 
 use acp_wire::v1::{self, CancelNotification, SessionId, SteerRequest, SteerResponse};
@@ -23,7 +23,7 @@ impl AgentConnection {
         self.connection().request(&request).await
     }
 
-    /// Returns the URLs at which the agent calls models (`providers/list`).
+    /// Returns the model providers that the agent calls, with their URLs (`providers/list`).
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -33,8 +33,8 @@ impl AgentConnection {
         Ok(self.connection().request(&request).await?.providers)
     }
 
-    /// Changes where the agent calls the models of a provider (`providers/set`). Replaces all settings of the
-    /// provider. The headers, including any API keys, are sent to the agent.
+    /// Sets the URL and the headers with which the agent calls a provider (`providers/set`). Replaces all settings of
+    /// the provider. The headers, including any API keys, are sent to the agent.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -74,7 +74,8 @@ impl AgentConnection {
             .await
     }
 
-    /// Hides a session from lists and keeps it (`session/archive`). If it is open, the agent closes it.
+    /// Archives a session (`session/archive`): hides it from lists without deleting it. If it is open, the agent closes
+    /// it.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -86,7 +87,7 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Shows an archived session in lists again (`session/unarchive`). It is not opened.
+    /// Unarchives a session (`session/unarchive`): shows it in lists again, without opening it.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -96,7 +97,7 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Returns whether the agent has a session in memory, and in version 2 what it does there (`session/status`). A
+    /// Returns whether the agent has a session in memory, and in version 2 also its activity (`session/status`). A
     /// session in memory is not necessarily open on this connection.
     ///
     /// # Errors
@@ -114,8 +115,8 @@ impl AgentConnection {
         Ok(status)
     }
 
-    /// Changes the title of a session (`session/set_title`), which need not be open. Returns the title as the agent
-    /// stored it, possibly trimmed or truncated.
+    /// Sets the title of a session (`session/set_title`), which need not be open. Returns the title that the agent
+    /// stored, possibly trimmed or truncated.
     ///
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
@@ -137,10 +138,10 @@ impl AgentConnection {
 }
 
 impl ClientSession {
-    /// Sends a message into the running turn (`_session/steering`, an extension that several agents have; see
+    /// Sends a message into the running turn (`_session/steering`, an extension that several agents support; see
     /// [`AgentConnection::supports_steering`]). Unless the outcome is
     /// [`SteeringOutcome::PromptRequired`](acp_wire::v1::SteeringOutcome::PromptRequired), the agent has the message:
-    /// do not send it again. In version 1, the thread shows it only if the agent sends an update of it.
+    /// do not send it again. In version 1, the thread shows the message only if the agent sends it as an update.
     ///
     /// # Errors
     /// The agent does not support it, or does not accept such content
@@ -153,7 +154,7 @@ impl ClientSession {
         self.check(&prompt.content)?;
         let mut request = SteerRequest::new(self.id(), prompt.content);
         let mut meta = prompt.meta.unwrap_or_default();
-        // Otherwise the agent might start a turn whose end nobody is notified of.
+        // Without this, the agent might start a turn whose end nobody is notified of.
         let idle = json!({ "idleBehavior": "promptRequired" });
         meta.entry("steering").or_insert(idle);
         request.meta = Some(meta);

@@ -1,4 +1,4 @@
-//! Agents: what an agent implements, what it can do in a turn, and what else it can support.
+//! Writing an agent: the `Agent` trait, turns, session state and optional features.
 //!
 //! An agent is a value that implements [`Agent`]: it opens sessions ([`Agent::new_session`]) and runs turns in them
 //! ([`Agent::prompt`]). [`agent::serve_stdio`] serves it on stdin and stdout, [`agent::serve`] on any pair of byte
@@ -38,40 +38,40 @@
 //! # }
 //! ```
 //!
-//! In a program, `main` is `acp::agent::serve_stdio(Counter).await`. On Unix, only the protocol uses stdout from then
-//! on: what this process or its children print goes to stderr ([`transport::stdio()`](crate::transport::stdio())).
+//! In a program, `main` awaits `acp::agent::serve_stdio(Counter)`. On Unix, only the protocol uses stdout from then on:
+//! whatever this process or its children print goes to stderr ([`transport::stdio()`](crate::transport::stdio())).
 //!
-//! One thread is enough for a connection, and faster than several, which would wake each other for each message:
+//! One thread is enough for a connection, and is faster than several, which would wake each other for each message:
 //! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for a long time between two awaits should use
 //! `tokio::task::spawn_blocking`, or several threads and [`Options::spawn_work`](crate::Options::spawn_work):
-//! otherwise a cancel is not read meanwhile.
+//! otherwise a cancel is not read until the computation ends.
 //!
 //! # What an agent can do in a turn
 //!
-//! A [`Turn`] has these methods; it is also its [`Session`]:
+//! A [`Turn`] has these methods, including those of its [`Session`]:
 //!
-//! | what | method |
+//! | purpose | method |
 //! |---|---|
 //! | a message, thoughts | [`message`](Session::message), [`message_content`](Session::message_content), [`thought`](Session::thought) |
 //! | a tool call | [`tool_call`](Session::tool_call), which returns a [`ToolCallHandle`] for its updates |
 //! | a plan | [`plan`](Session::plan); several at once: [`plan_by_id`](Session::plan_by_id) |
-//! | permission | [`ask`](Turn::ask); with options of your own [`request_permission`](Turn::request_permission) |
+//! | permission | [`ask`](Turn::ask); with your own options, [`request_permission`](Turn::request_permission) |
 //! | input from the user | [`elicit`](Turn::elicit) |
 //! | the client's files | [`read_text_file`](Turn::read_text_file), [`write_text_file`](Turn::write_text_file) |
-//! | a command the client runs | [`create_terminal`](Turn::create_terminal) |
-//! | a command the agent runs | [`display_terminal`](Session::display_terminal) |
+//! | a command that the client runs | [`create_terminal`](Turn::create_terminal) |
+//! | a command that the agent runs | [`display_terminal`](Session::display_terminal) |
 //! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
 //!
-//! What the client does not support fails with [`Error::Unsupported`] before anything is sent;
-//! [`ClientInfo::capabilities`] returns what it supports. Each method waits while the client reads slowly
-//! ([`ordering`](super::ordering)). An update fails when the connection has ended, or when it could not be
-//! [recorded](crate::agent::Recorder); `?` then ends the turn. A request also fails with the client's error, such as
-//! a file that does not exist: check it before you give up the turn.
+//! A method that the client does not support fails with [`Error::Unsupported`] before anything is sent;
+//! [`ClientInfo::capabilities`] returns the supported ones. Each method waits while the client reads slowly
+//! ([`ordering`](super::ordering)). An update fails if the connection has ended, or if the update could not be
+//! [recorded](crate::agent::Recorder); `?` then ends the turn. A request also fails with the client's error, for
+//! example if a file does not exist: check the error before you end the turn.
 //!
 //! Outside of a turn, use the [`Session`], which is cheap to clone and may be stored: a title, commands or usage can
 //! be sent at any time.
 //!
-//! # State of a session
+//! # Session state
 //!
 //! [`Agent::State`] is the agent's data for each open session: its conversation, its files, its servers.
 //! [`Agent::new_session`] creates it, and so do [`LoadSession`], [`ResumeSession`] and [`ForkSession`]. The library
@@ -87,7 +87,7 @@
 //! struct Counter;
 //!
 //! impl Agent for Counter {
-//!     /// How many turns there have been.
+//!     /// The number of turns so far.
 //!     type State = AtomicU32;
 //!
 //!     async fn new_session(
@@ -106,7 +106,7 @@
 //! }
 //! ```
 //!
-//! # What else an agent can support
+//! # Optional features
 //!
 //! Each optional part of the protocol is a trait, and [`Agent`] has a method that returns an implementation or
 //! `None`. The capabilities follow from that, so the two cannot disagree:
@@ -115,9 +115,9 @@
 //! use acp::agent::{Agent, LoadSession, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::StopReason;
 //!
-//! struct Rememberer;
+//! struct ReplayingAgent;
 //!
-//! impl Agent for Rememberer {
+//! impl Agent for ReplayingAgent {
 //!     type State = ();
 //!
 //!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
@@ -127,13 +127,13 @@
 //!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         Ok(StopReason::EndTurn)
 //!     }
-//!     // Its presence is what makes `loadSession` true.
+//!     // Returning `Some` sets the capability `loadSession`.
 //!     fn load_session(&self) -> Option<&impl LoadSession> {
 //!         Some(self)
 //!     }
 //! }
 //!
-//! impl LoadSession for Rememberer {
+//! impl LoadSession for ReplayingAgent {
 //!     async fn load(
 //!         &self,
 //!         session: &Session,
@@ -147,7 +147,7 @@
 //! # use acp::testing::{NoopClient, connect};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Rememberer, NoopClient).await;
+//! # let (agent, _) = connect(ReplayingAgent, NoopClient).await;
 //! # assert!(agent.capabilities().load_session);
 //! # let session = agent.load_session("old", "/").await?;
 //! # session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
@@ -155,7 +155,7 @@
 //! # }
 //! ```
 //!
-//! | method | the specification's |
+//! | method | protocol method or feature |
 //! |---|---|
 //! | [`load_session`](Agent::load_session) | `session/load`: opens an existing session, with a replay |
 //! | [`resume_session`](Agent::resume_session) | `session/resume`: opens an existing session, without a replay |
@@ -168,15 +168,15 @@
 //! | [`auth_status`](Agent::auth_status) | `auth/status`; unstable |
 //! | [`providers`](Agent::providers) | `providers/list`, `providers/set` and `providers/disable`; unstable |
 //! | [`steer_turn`](Agent::steer_turn) | `_session/steering`, an extension that several agents have |
-//! | [`cancel_work`](Agent::cancel_work) | `tool_call/cancel`, `terminal/cancel`, of version 2 |
+//! | [`cancel_work`](Agent::cancel_work) | `tool_call/cancel`, `terminal/cancel`; version 2 only |
 //! | [`recorder`](Agent::recorder) | – : each update is stored before it is sent ([`sessions`](super::sessions)) |
-//! | [`additional_directories`](Agent::additional_directories) | further roots of a session |
+//! | [`additional_directories`](Agent::additional_directories) | additional session roots |
 //! | [`authentication`](Agent::authentication) | `authenticate`, `logout` |
 //! | [`prompt_capabilities`](Agent::prompt_capabilities) | images, audio and embedded context in prompts |
 //! | [`mcp_capabilities`](Agent::mcp_capabilities), [`mcp_stdio`](Agent::mcp_stdio) | MCP servers |
 //! | [`new_session`](Agent::new_session), [`set_config_option`](Agent::set_config_option) | config options, and with them modes: [`sessions`](super::sessions) |
 //!
-//! Whole programs: [agent.rs](super::examples#agentrs), [permission.rs](super::examples#permissionrs),
+//! Complete programs: [agent.rs](super::examples#agentrs), [permission.rs](super::examples#permissionrs),
 //! [files_and_terminals.rs](super::examples#files_and_terminalsrs),
 //! [elicitation.rs](super::examples#elicitationrs).
 //!

@@ -1,4 +1,4 @@
-//! Cancellation: what is dropped and what is sent, on either side.
+//! Cancellation: which futures are dropped and which messages are sent, on either side.
 //!
 //! As usual in Rust, a future is cancelled by dropping it, and handles clean up when they are dropped. The library
 //! translates between this and the protocol's messages.
@@ -9,7 +9,7 @@
 //! future of [`ClientSession::prompt`](crate::client::ClientSession::prompt). In this order: unfinished tool calls in
 //! the thread are marked as cancelled, `session/cancel` is sent to the agent, and permission requests get the outcome
 //! `cancelled`, including those that arrive before the turn has ended. The turn itself ends when the agent confirms
-//! it, so await `prompt` after `cancel` to know that it has.
+//! the cancellation, so await `prompt` after `cancel` to know that the turn has ended.
 //!
 //! ```
 //! use acp::agent::Turn;
@@ -36,7 +36,7 @@
 //! # }
 //! ```
 //!
-//! When its turn is cancelled, the future of [`Client::request_permission`](crate::Client::request_permission) is
+//! When the turn is cancelled, the future of [`Client::request_permission`](crate::Client::request_permission) is
 //! dropped, and with it any dialog that it owns.
 //!
 //! # The agent's side
@@ -46,17 +46,17 @@
 //! agents need to do nothing else.
 //!
 //! An agent that has work left when it is cancelled, such as storing the output of a command, calls
-//! [`Turn::take_cancellation`](crate::agent::Turn::take_cancellation): it is then notified by a token instead of
-//! being dropped. Whatever it returns after that, even an error, the turn ends as cancelled, as the specification
-//! requires.
+//! [`Turn::take_cancellation`](crate::agent::Turn::take_cancellation): its future is then notified by a token instead
+//! of being dropped. Whatever the future returns after that, even an error, the turn ends as cancelled, as the
+//! specification requires.
 //!
 //! ```
 //! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
 //! use acp::v1::{StopReason, ToolCall};
 //!
-//! struct Tidy;
+//! struct TidyAgent;
 //!
-//! impl Agent for Tidy {
+//! impl Agent for TidyAgent {
 //!     type State = ();
 //!
 //!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
@@ -77,7 +77,7 @@
 //! # use acp::thread::ToolCallStatus;
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! # let (agent, _) = connect(Tidy, NoopClient).await;
+//! # let (agent, _) = connect(TidyAgent, NoopClient).await;
 //! # let session = agent.new_session("/").await?;
 //! # let (stopped, cancelled) = tokio::join!(session.prompt("Wait."), async {
 //! #     wait_for_thread(session.thread(), |thread| thread.tool_call(&"call_1".into()).is_some()).await;
@@ -86,18 +86,18 @@
 //! # cancelled?;
 //! # assert_eq!(stopped?, StopReason::Cancelled);
 //! # session.thread().read(|thread| {
-//! #     let call = thread.tool_call(&"call_1".into()).expect("it is there");
+//! #     let call = thread.tool_call(&"call_1".into()).expect("the call exists");
 //! #     assert_eq!(call.status, ToolCallStatus::Failed);
 //! # });
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Requests of a turn are cancelled with the turn: a permission request and an elicitation return `Cancelled` at
+//! A turn's requests are cancelled with the turn: a permission request and an elicitation return `Cancelled` at
 //! once, whether or not the client responds; reading a file and
 //! [`Turn::or_cancelled`](crate::agent::Turn::or_cancelled) return [`Error::Cancelled`](crate::Error::Cancelled),
-//! which an agent passes on with `?`. Writing a file is not aborted half-way, because the agent must know whether it
-//! was written.
+//! which an agent passes on with `?`. Writing a file is not aborted halfway, because the agent must know whether the
+//! file was written.
 //!
 //! # Other requests
 //!

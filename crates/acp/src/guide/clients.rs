@@ -1,9 +1,9 @@
-//! Clients: starting an agent and connecting to it, handling its requests, showing what happens.
+//! Writing a client: starting an agent and connecting to it, handling its requests, and showing a session.
 //!
-//! A client is a value that implements [`Client`]. Every method is optional. [`client::connect`] takes it and the
-//! byte streams to and from the agent. It returns a handshake, which negotiates and becomes an [`AgentConnection`],
-//! and a [`Driver`](crate::Driver), a future that moves the connection: spawn it. The connection opens a
-//! [`ClientSession`], which accepts prompts.
+//! A client is a value that implements [`Client`]. Every method is optional. [`client::connect`] takes the client and
+//! the byte streams to and from the agent. It returns a handshake, a future that negotiates and resolves to an
+//! [`AgentConnection`], and a [`Driver`](crate::Driver), a future that runs the connection: spawn it. The connection
+//! opens a [`ClientSession`], which accepts prompts.
 //!
 //! ```no_run
 //! use acp::Transport;
@@ -39,28 +39,28 @@
 //! [`AgentConnection::close`]; the agent sees its stdin end. A process that [`Transport::spawn`] has started then has
 //! five seconds to exit, and is killed if it does not. If `main` returns before the driver has ended, the process is
 //! killed at once: wait with [`AgentConnection::closed`], or use [`Driver::run`](crate::Driver::run). Processes that
-//! the agent has started continue. Programs that users keep open, or that start untrusted agents, use `AgentProcess`
-//! of the crate `acp-host`: it ends everything that the agent has started, keeps what it prints to stderr, and can
-//! confine it. [`Transport::child`] is for processes that are ended elsewhere.
+//! the agent has started continue. Programs that users keep open, or that start untrusted agents, should use
+//! `AgentProcess` from the crate `acp-host`: it ends everything that the agent has started, stores the agent's stderr
+//! output, and can confine the agent. [`Transport::child`] is for processes that are ended elsewhere.
 //!
-//! # What an agent can request
+//! # Handling the agent's requests
 //!
 //! A client's capabilities follow from its methods, like those of an [agent](super::agents):
 //!
-//! | method | the specification's | if it is missing |
+//! | method | protocol method or feature | if it is not implemented |
 //! |---|---|---|
 //! | [`request_permission`](Client::request_permission) | `session/request_permission` | every request is rejected |
 //! | [`read_text_file`](Client::read_text_file), [`write_text_file`](Client::write_text_file) | `fs/*` | the agent reads and writes files itself |
 //! | [`terminals`](Client::terminals) | `terminal/*` | the agent runs commands itself |
 //! | [`elicitation`](Client::elicitation) | `elicitation/create` | the agent requests no input |
-//! | [`mcp_servers`](Client::mcp_servers) | `mcpServers` of each session | only those of the [`SessionSetup`] |
+//! | [`mcp_servers`](Client::mcp_servers) | `mcpServers` of each session | only the servers in the [`SessionSetup`] |
 //! | [`terminal_login`](Client::terminal_login) | `auth.terminal` | no auth methods of type `terminal` |
 //!
 //! ```
 //! use acp::client::{Client, PermissionRequest};
 //! use acp::v1::{RequestPermissionOutcome, ToolKind};
 //!
-//! /// Lets the agent look, but not change.
+//! /// A client that allows reading and searching, and rejects everything else.
 //! struct Reader;
 //!
 //! impl Client for Reader {
@@ -79,21 +79,21 @@
 //! }
 //! ```
 //!
-//! Requests are handled concurrently, so each may take as long as the user needs. When the turn is cancelled
-//! meanwhile, the future is dropped and the agent is notified ([`cancellation`](super::cancellation)).
+//! Requests are handled concurrently, so each may take as long as the user needs. If the turn is cancelled before the
+//! response, the future is dropped and the agent is notified ([`cancellation`](super::cancellation)).
 //!
 //! The crate `acp-host` lends files and terminals, with an editor's unsaved buffers in place of files on disk. The
 //! crate `acp-mcp` lends the client's own tools: each is a closure, or all are one handler of the official `rmcp`.
 //!
-//! # Showing what happens
+//! # Showing a session
 //!
-//! There are two ways to see what happens in a session. A front end nearly always wants the first:
+//! There are two ways to follow a session. A front end nearly always wants the first:
 //!
-//! - [`ClientSession::thread`]: what the user sees. Messages are whole, tool calls are current, and both versions of
-//!   the protocol look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
+//! - [`ClientSession::thread`]: everything that the user sees. Messages are whole, tool calls are current, and both
+//!   protocol versions look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
 //!   intermediate states, never content, and slows down nobody.
 //! - [`Client::update`]: each update once, in order, as received; for a log, a proxy or a stream of text. The agent
-//!   waits for it ([`ordering`](super::ordering)).
+//!   waits for the handler ([`ordering`](super::ordering)).
 //!
 //! ```
 //! use acp::thread::ItemKind;
@@ -130,7 +130,7 @@
 //! [`AgentConnection::authenticate`] uses one. For methods of type `terminal`, run the agent's program in a terminal,
 //! with the arguments in the method.
 //!
-//! Whole programs: [client.rs](super::examples#clientrs), [permission.rs](super::examples#permissionrs),
+//! Complete programs: [client.rs](super::examples#clientrs), [permission.rs](super::examples#permissionrs),
 //! [files_and_terminals.rs](super::examples#files_and_terminalsrs),
 //! [elicitation.rs](super::examples#elicitationrs).
 //!

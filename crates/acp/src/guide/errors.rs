@@ -1,15 +1,15 @@
-//! Errors: who causes each of them, and what to do about it.
+//! Errors: the cause of each variant, and what to do about it.
 //!
-//! There is one type, [`Error`]. Its text is for users; programs match on the variant, or use these methods:
+//! There is one error type, [`Error`]. Its message is for users; programs match on the variant, or use these methods:
 //!
 //! | question | method |
 //! |---|---|
-//! | Did the peer respond with an error, and with which? | [`Error::peer_error`], with its [`code`](crate::jsonrpc::Error::code) |
+//! | Did the peer respond with an error, and which one? | [`Error::peer_error`], with its [`code`](crate::jsonrpc::Error::code) |
 //! | Is authentication required first? | [`Error::is_auth_required`] |
-//! | Was it cancelled, on either side? | [`Error::is_cancelled`] |
-//! | Is the connection closed? | [`Error::is_closed`] |
-//! | … because reading or writing failed? | [`Error::is_transport`] |
-//! | Does the peer violate the protocol? | [`Error::is_protocol`] |
+//! | Was the turn or the request cancelled, on either side? | [`Error::is_cancelled`] |
+//! | Has the connection closed? | [`Error::is_closed`] |
+//! | Has it closed because reading or writing failed? | [`Error::is_transport`] |
+//! | Did the peer violate the protocol? | [`Error::is_protocol`] |
 //!
 //! # Each variant
 //!
@@ -20,7 +20,7 @@
 //! | [`Closed`](Error::Closed)`(`[`Local`](CloseReason::Local)`)` | this side closed it | is closed | nothing |
 //! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is closed | connect again |
 //! | [`Unreadable`](Error::Unreadable) | the peer: its response does not match the method's schema, or is too long | stays open | report it to the authors of the peer |
-//! | [`Version`](Error::Version) | both: they have no version in common | is closed | use another peer, or another version of it |
+//! | [`Version`](Error::Version) | both peers: they have no version in common | is closed | use another peer, or another version of it |
 //! | [`Unsupported`](Error::Unsupported) | the peer does not support this; nothing was sent | stays open | do without; check the capabilities first |
 //! | [`Invalid`](Error::Invalid) | this side's own request; nothing was sent | stays open | correct the program, or the user's input |
 //! | [`Unwritable`](Error::Unwritable) | this side's own params cannot be written as JSON; nothing was sent | stays open | correct the program |
@@ -28,9 +28,9 @@
 //! | [`RecordFailed`](Error::RecordFailed) | this side's own recorder, as when the disk is full; nothing was sent | stays open | end the turn with it |
 //! | [`Backlog`](Error::Backlog) | this side's own update handler, slow while a request is pending | stays open | send the request outside of the handler, or raise [`Limits::backlog`](crate::Limits::backlog) |
 //!
-//! A peer whose process exits closes two pipes. A reader then sees the end ([`CloseReason::Peer`]), a writer a broken
-//! pipe ([`CloseReason::Transport`]), and which comes first is a race. To find out that the peer has exited, use
-//! [`Error::is_closed`], whatever the reason.
+//! When a peer's process exits, two pipes close. Reading then returns the end of the input ([`CloseReason::Peer`]),
+//! writing fails with a broken pipe ([`CloseReason::Transport`]), and which happens first is a race. To find out
+//! whether the peer has exited, use [`Error::is_closed`], whatever the reason.
 //!
 //! ```
 //! use acp::testing::{NoopClient, PromptAgent, connect};
@@ -69,17 +69,17 @@
 //! [`jsonrpc::Error`](crate::jsonrpc::Error) has the others and carries `data`. If a handler panics, the response is
 //! an internal error, and the connection stays open.
 //!
-//! An error of [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the response to
+//! An error from [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the response to
 //! the prompt, in version 2 as the stop reason `error`. The client's
 //! [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns [`Error::Rpc`] for either. After a
 //! cancellation, the turn ends as cancelled, whatever the error.
 //!
 //! # What is not an error
 //!
-//! Input that is not a message, or a response that matches no request, ends nothing: it is counted
+//! Input that is not a message, or a response that matches no request, does not end the connection: it is counted
 //! ([`Connection::noise`](crate::Connection::noise)) and logged with `tracing`. Some agents print logs to stdout;
 //! [`Options::on_noise`](crate::Options::on_noise) passes such lines to the program. They are also the best hint at
-//! why an agent has exited: input is still read for up to 200 ms once nothing can be written any more.
+//! why an agent has exited: input is still read for up to 200 ms after writing has failed.
 
 #[cfg(doc)]
 use crate::{CloseReason, Error, Transport};

@@ -1,5 +1,5 @@
-//! Whole programs. They are in the directory `examples` of this crate, and a test runs each of them.
-//! `cargo run -p acp-sdk --example NAME` runs one.
+//! Complete programs, from the `examples` directory of this crate. A test runs each of them.
+//! To run one: `cargo run -p acp-sdk --example NAME`.
 //!
 //! # `agent.rs`
 //!

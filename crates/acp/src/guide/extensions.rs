@@ -1,11 +1,11 @@
-//! Extensions: methods and data of your own.
+//! Extensions: custom methods and data.
 //!
 //! The specification's page Extensibility defines methods whose names start with an underscore, and `_meta` on every
 //! message. The library supports both, on both sides.
 //!
 //! # Methods
 //!
-//! A method is a type of your own: [`Request`](crate::wire::Request) has the method's name and the type of the
+//! A method is a type that you define: [`Request`](crate::wire::Request) has the method's name and the type of the
 //! response, [`Notification`](crate::wire::Notification) the method's name. Send them with the
 //! [`Connection`](crate::Connection), which [`Session::connection`](crate::agent::Session::connection) and
 //! [`AgentConnection::connection`](crate::client::AgentConnection::connection) return. Receive them in
@@ -58,7 +58,7 @@
 //! # }
 //! ```
 //!
-//! Params that do not match the type get the error -32602. Without types of your own, use
+//! Params that do not match the type get the error -32602. To send and receive untyped JSON, use
 //! [`Connection::request_raw`](crate::Connection::request_raw),
 //! [`Connection::notify_raw`](crate::Connection::notify_raw) and
 //! [`ExtensionRequest::params`](crate::client::ExtensionRequest::params).
@@ -71,7 +71,7 @@
 //!
 //! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
 //! [`PromptContent`](crate::client::PromptContent), [`SessionSetup`](crate::client::SessionSetup) and
-//! [`OpenedSession`](crate::agent::OpenedSession). Capabilities of your own go into the `_meta` of the
+//! [`OpenedSession`](crate::agent::OpenedSession). Custom capabilities go into the `_meta` of the
 //! capabilities, which both sides can see:
 //! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
 //! [`AgentConnection::capabilities`](crate::client::AgentConnection::capabilities).
@@ -82,4 +82,4 @@
 //! ([`RawObject`](crate::wire::RawObject)), shown in the [`Thread`](crate::thread::ItemKind::Unknown), and written
 //! back unchanged.
 //!
-//! The whole program: [extension.rs](super::examples#extensionrs).
+//! The complete program: [extension.rs](super::examples#extensionrs).

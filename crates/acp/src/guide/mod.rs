@@ -1,17 +1,17 @@
-//! How to use this library, chapter by chapter. Each example is a test of this crate.
+//! A guide to this library, chapter by chapter. Each example is run as a test.
 //!
-//! | chapter | what is in it |
+//! | chapter | contents |
 //! |---|---|
-//! | [`agents`] | what an agent implements, what it can do in a turn, what else it can support |
-//! | [`clients`] | starting an agent and connecting to it, handling its requests, showing what happens |
+//! | [`agents`] | writing an agent: the `Agent` trait, turns, session state, optional features |
+//! | [`clients`] | writing a client: starting an agent and connecting to it, handling its requests, showing a session |
 //! | [`sessions`] | opening, loading, resuming; prompts; config options and modes; commands; the thread |
-//! | [`cancellation`] | what is dropped and what is sent, on either side |
-//! | [`ordering`] | which order is guaranteed, what is bounded, and who waits for whom |
-//! | [`errors`] | each error: who causes it, and what to do about it |
+//! | [`cancellation`] | which futures are dropped and which messages are sent, on either side |
+//! | [`ordering`] | ordering guarantees, backpressure and limits |
+//! | [`errors`] | the cause of each error, and what to do about it |
 //! | [`testing`] | testing an agent or a client in ten lines |
-//! | [`versions`] | one program for both versions of the protocol |
-//! | [`extensions`] | methods and data of your own |
-//! | [`examples`] | whole programs |
+//! | [`versions`] | writing one program for both protocol versions |
+//! | [`extensions`] | custom methods and data |
+//! | [`examples`] | complete programs |
 //!
 //! The protocol itself is explained at [agentclientprotocol.com](https://agentclientprotocol.com). When this
 //! documentation names a page, such as "Prompt turn", it is on that site.

@@ -1,4 +1,4 @@
-//! Ordering and back-pressure: which order is guaranteed, what is bounded, and who waits for whom.
+//! Ordering and backpressure: the guarantees, the limits, and who waits for whom.
 //!
 //! Three guarantees:
 //!
@@ -8,10 +8,10 @@
 //! 3. **Two peers that use this library do not deadlock**, and neither does an update handler that sends requests to
 //!    the agent.
 //!
-//! # Seen in order
+//! # Updates are handled in order
 //!
-//! An update is first applied to the session's [`Thread`](crate::Thread), then passed to
-//! [`Client::update`](crate::Client::update), which is awaited. Then the next message is handled. So when
+//! An update is first applied to the session's [`Thread`](crate::Thread), and then passed to
+//! [`Client::update`](crate::Client::update), which is awaited before the next message is handled. So when
 //! [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns, every update of the turn has been
 //! handled:
 //!
@@ -22,10 +22,10 @@
 //! use acp::v1::StopReason;
 //! use std::sync::{Arc, Mutex};
 //!
-//! /// Thinks about each update for a while.
-//! struct Slow(Arc<Mutex<String>>);
+//! /// A client that takes a while to handle each update.
+//! struct SlowClient(Arc<Mutex<String>>);
 //!
-//! impl Client for Slow {
+//! impl Client for SlowClient {
 //!     type State = ();
 //!
 //!     async fn update(&self, (): &(), _: &UpdateContext, update: &Update) {
@@ -46,7 +46,7 @@
 //!     }
 //!     Ok(StopReason::EndTurn)
 //! });
-//! let (agent, _) = connect(agent, Slow(Arc::clone(&said))).await;
+//! let (agent, _) = connect(agent, SlowClient(Arc::clone(&said))).await;
 //! agent.new_session("/").await?.prompt("Go on.").await?;
 //! assert_eq!(*said.lock().unwrap(), "in this order");
 //! # Ok(())
@@ -54,8 +54,8 @@
 //! ```
 //!
 //! Requests from the peer are handled concurrently, but started in order: each request other than a prompt takes its
-//! first step, and each prompt starts its turn, before the next message is handled. A prompt that follows a change of
-//! mode finds the mode changed, and a cancellation that follows a prompt in the same packet finds the turn.
+//! first step, and each prompt starts its turn, before the next message is handled. A prompt that follows a mode change
+//! runs in the new mode, and a cancellation that follows a prompt in the same packet finds the turn.
 //!
 //! # Who waits for whom
 //!
@@ -68,21 +68,21 @@
 //!   after all of their updates. While it runs, responses are taken from unprocessed input, up to a limit. Beyond it,
 //!   pending requests fail with [`Error::Backlog`](crate::Error::Backlog) instead of waiting forever.
 //!
-//! # What is bounded
+//! # Limits
 //!
-//! [`Limits`](crate::Limits) has the limits; [`connect_with`](crate::client::connect_with) and
-//! [`serve_with`](crate::agent::serve_with) accept others:
+//! [`Limits`](crate::Limits) has the limits. To change them, use [`connect_with`](crate::client::connect_with) or
+//! [`serve_with`](crate::agent::serve_with):
 //!
 //! | limit | default | beyond it |
 //! |---|---|---|
-//! | [`message`](crate::Limits::message): one message that is read | 64 MiB | it is skipped; a request gets an error response, a response fails its request |
-//! | [`outbox`](crate::Limits::outbox): what is buffered for writing | 256 KiB | senders wait |
-//! | [`read_ahead`](crate::Limits::read_ahead): what is read while an update handler runs | 1 MiB | reading stops, and the peer waits |
-//! | [`backlog`](crate::Limits::backlog): the same, while a request is pending | 16 MiB | pending requests fail with [`Error::Backlog`](crate::Error::Backlog) |
+//! | [`message`](crate::Limits::message): the size of a received message | 64 MiB | it is skipped; a request gets an error response, a response fails its request |
+//! | [`outbox`](crate::Limits::outbox): the bytes buffered for writing | 256 KiB | senders wait |
+//! | [`read_ahead`](crate::Limits::read_ahead): the bytes read while an update handler runs | 1 MiB | reading stops, and the peer waits |
+//! | [`backlog`](crate::Limits::backlog): the bytes read while an update handler runs and a request is pending | 16 MiB | pending requests fail with [`Error::Backlog`](crate::Error::Backlog) |
 //! | [`requests`](crate::Limits::requests): requests in flight | 1,024 | further ones are rejected |
-//! | [`linger`](crate::Limits::linger): how long requests in flight may continue after the peer has closed its side | 0 s; 2 s for [`serve`](crate::agent::serve) | they are dropped |
+//! | [`linger`](crate::Limits::linger): the time for requests in flight after the peer has closed its side | 0 s; 2 s for [`serve`](crate::agent::serve) | they are dropped |
 //!
-//! # The end
+//! # The end of a connection
 //!
 //! When a connection ends, every pending request fails with [`Error::Closed`](crate::Error::Closed), running turns
 //! end, and no task is left running: [`Connection::closed`](crate::Connection::closed) returns once that is done.

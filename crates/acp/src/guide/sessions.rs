@@ -6,31 +6,31 @@
 //! # Opening a session
 //!
 //! A client opens a session with [`new_session`](AgentConnection::new_session), with a directory or a whole
-//! [`SessionSetup`]: further roots, MCP servers, custom data. Paths are absolute, on the agent's system. What the
-//! agent does not support is rejected before anything is sent ([`Error::Unsupported`]).
+//! [`SessionSetup`]: additional roots, MCP servers, custom data. Paths are absolute, on the agent's system. A setup
+//! that the agent does not support is rejected before anything is sent ([`Error::Unsupported`]).
 //!
-//! | | replayed | thread | requires the agent's |
+//! | method | replay | thread | required agent capability |
 //! |---|---|---|---|
 //! | [`new_session`](AgentConnection::new_session) | – | empty | – |
 //! | [`load_session`](AgentConnection::load_session) | yes | complete when it returns | `loadSession` |
-//! | [`resume_session`](AgentConnection::resume_session) | no | what this client has seen of it | `sessionCapabilities.resume` |
+//! | [`resume_session`](AgentConnection::resume_session) | no | the updates that this client has already received | `sessionCapabilities.resume` |
 //! | [`fork_session`](AgentConnection::fork_session) | no | empty | `sessionCapabilities.fork`, unstable |
 //!
 //! On the agent's side, each of these passes an [`agent::Session`] and a setup to [`Agent::new_session`],
-//! [`LoadSession`], [`ResumeSession`] or [`ForkSession`]. If opening fails, there is no session; one that was open
-//! before under the same id is unchanged. [`Agent::session_opened`] is called when the client knows the session:
+//! [`LoadSession`], [`ResumeSession`] or [`ForkSession`]. If opening fails, no session is opened; a session that was
+//! already open under the same id is unchanged. [`Agent::session_opened`] is called when the client knows the session:
 //! announce commands there.
 //!
 //! # Prompts
 //!
 //! [`ClientSession::prompt`](crate::client::ClientSession::prompt) runs a turn: it returns when the agent has stopped
-//! and every update of the turn has been delivered. A second prompt meanwhile is rejected on this side
+//! and every update of the turn has been delivered. A second prompt during the turn is rejected on the client's side
 //! ([`Error::Invalid`]). If another client sends an agent several prompts at once, they are queued.
 //!
 //! # Sessions that outlive the agent
 //!
-//! The [`Recorder`] of an agent gets each update before the client does: everything that a client was shown is
-//! stored, even if the agent is killed right afterwards. An update that cannot be stored is not sent. With
+//! An agent's [`Recorder`] gets each update before the client does: everything that a client was shown is stored,
+//! even if the agent is killed right afterwards. An update that cannot be stored is not sent. With
 //! [`LoadSession`], the history is shown again:
 //!
 //! ```
@@ -41,18 +41,18 @@
 //! use acp::{Agent, Update};
 //! # use acp::testing::{NoopClient, connect};
 //!
-//! /// Keeps one session. A real agent writes to a disk, by the session's id.
+//! /// An agent that stores one session in memory. A real agent writes each session to disk, under its id.
 //! #[derive(Default)]
-//! struct Keeps(Mutex<Vec<Update>>);
+//! struct StoringAgent(Mutex<Vec<Update>>);
 //!
-//! impl Recorder for Keeps {
+//! impl Recorder for StoringAgent {
 //!     async fn record(&self, (): &(), _: &Session, update: &Update) -> acp::Result<()> {
 //!         self.0.lock().unwrap().push(update.clone());
 //!         Ok(())
 //!     }
 //! }
 //!
-//! impl LoadSession for Keeps {
+//! impl LoadSession for StoringAgent {
 //!     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
 //!         let past = self.0.lock().unwrap().clone();
 //!         for update in past {
@@ -62,7 +62,7 @@
 //!     }
 //! }
 //!
-//! impl Agent for Keeps {
+//! impl Agent for StoringAgent {
 //!     type State = ();
 //!
 //!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
@@ -83,7 +83,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let (agent, _) = connect(Keeps::default(), NoopClient).await;
+//! let (agent, _) = connect(StoringAgent::default(), NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //! session.prompt("hello").await?;
 //! // Later, and in another process:
@@ -93,12 +93,12 @@
 //! # }
 //! ```
 //!
-//! # Config options, and modes with them
+//! # Config options and modes
 //!
-//! Config options supersede modes, and version 2 has no modes. So agents of this library have config options only,
-//! and the one of category `mode` is the session's mode: clients that support only modes see it as such. In the other
-//! direction, the modes of an agent that has only modes appear in the client's thread as a config option. Neither
-//! side has to care:
+//! Config options supersede modes, and version 2 has no modes. So agents built with this library have only config
+//! options, and the option of category `mode` is the session's mode: clients that support only modes see it as a mode.
+//! In the other direction, the modes of an agent that has only modes appear in the client's thread as a config option.
+//! Neither side has to care:
 //!
 //! ```
 //! use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
@@ -108,7 +108,7 @@
 //! };
 //! # use acp::testing::{NoopClient, connect};
 //!
-//! struct Moody;
+//! struct ModeAgent;
 //!
 //! fn mode(now: &str) -> Vec<SessionConfigOption> {
 //!     let ask = SessionConfigSelectOption::new("ask", "Ask first");
@@ -118,7 +118,7 @@
 //!     vec![mode.category(SessionConfigOptionCategory::Mode)]
 //! }
 //!
-//! impl Agent for Moody {
+//! impl Agent for ModeAgent {
 //!     type State = ();
 //!
 //!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
@@ -127,7 +127,7 @@
 //!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
 //!         Ok(OpenedSession::new().config_options(mode("ask")))
 //!     }
-//!     // The option and the value have been checked against those above.
+//!     // The option and the value have already been checked against the list above.
 //!     async fn set_config_option(
 //!         &self,
 //!         (): &(),
@@ -141,7 +141,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
-//! let (agent, _) = connect(Moody, NoopClient).await;
+//! let (agent, _) = connect(ModeAgent, NoopClient).await;
 //! let session = agent.new_session("/").await?;
 //! session.set_mode("act").await?;
 //! session.set_config_option("mode", "ask").await?;
@@ -155,13 +155,14 @@
 //!
 //! # The thread
 //!
-//! [`Thread`] is what the user sees of a session: messages, thoughts and tool calls in the order in which they
-//! started, plans, terminals, options, commands, title and usage. Live updates, replays and both versions use the
-//! same code. Its memory is bounded by what the user can see, however fast it arrives: text that comes in chunks is
-//! one block, a tool call is one item however often it changes, and the last MiB of each terminal is kept.
+//! [`Thread`] is everything that the user sees of a session: messages, thoughts and tool calls in the order in which
+//! they started, plans, terminals, options, commands, title and usage. Live updates, replays and both protocol versions
+//! use the same code. A thread's memory depends on what the user can see, not on the number of updates: text that is
+//! received in chunks is one block, a tool call is one item however often it changes, and the last MiB of each
+//! terminal's output is stored.
 //!
 //! [`Thread::revision`] grows with every change, and each [`Item`](crate::thread::Item) has the revision of its last
-//! change, so a front end that stores one number renders only what is new.
+//! change, so a front end that stores one number can render only the items that have changed.
 //!
 //! [`Error::Unsupported`]: crate::Error::Unsupported
 //! [`Error::Invalid`]: crate::Error::Invalid

@@ -7,10 +7,10 @@
 //! acp-sdk = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! # An agent, by what the user sees
+//! # Testing an agent by its thread
 //!
-//! [`connect`](crate::testing::connect) connects the agent to a client in memory; the thread shows what it did. The
-//! same test runs in both versions:
+//! [`connect`](crate::testing::connect) connects the agent to a client in memory, whose thread shows the agent's work.
+//! The same test runs in both protocol versions:
 //!
 //! ```
 //! # use acp::agent::{Agent, Prompt, Session, OpenedSession, SessionSetup, Turn};
@@ -47,7 +47,7 @@
 //! # }
 //! ```
 //!
-//! # An agent, by what is on the wire
+//! # Testing an agent by its messages
 //!
 //! [`ScriptedPeer`](crate::testing::ScriptedPeer) is the client here: it sends messages and expects messages, one
 //! after the other.
@@ -82,7 +82,7 @@
 //! # }
 //! ```
 //!
-//! # A client
+//! # Testing a client
 //!
 //! In the other direction, [`ScriptedPeer`](crate::testing::ScriptedPeer) is the agent. The client and the script run
 //! concurrently:
@@ -113,19 +113,19 @@
 //! # }
 //! ```
 //!
-//! # When it fails
+//! # When a test fails
 //!
-//! An expectation that fails panics at the line of the test, and shows the message that arrived instead and those
-//! before it:
+//! An expectation that fails panics at its line in the test, and shows the message that was received instead and the
+//! messages before it:
 //!
 //! ```text
-//! tests/parrot.rs:12:10: expected the request session/request_permission, but this came instead:
+//! tests/parrot.rs:12:10: expected the request session/request_permission, but received:
 //!   <- {"jsonrpc":"2.0","method":"session/update","params":{…}}
-//! before that (-> to the other side, <- from it):
+//! before that (-> sent, <- received):
 //!   -> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{…}}
 //! ```
 //!
 //! Nothing waits forever: each wait ends after ten seconds, or after the peer's
 //! [patience](crate::testing::ScriptedPeer::set_patience). With `#[tokio::test(start_paused = true)]`, which requires
-//! Tokio's feature `test-util`, the clock advances only when every task waits. So a test that hangs fails at once,
-//! and that nothing arrives ([`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing)) is certain.
+//! Tokio's feature `test-util`, the clock advances only when every task waits. So a test that hangs fails at once, and
+//! [`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing) is reliable.

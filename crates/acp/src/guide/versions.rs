@@ -1,4 +1,4 @@
-//! Versions: one program for both versions of the protocol.
+//! Protocol versions: writing one program for versions 1 and 2.
 //!
 //! Version 1 is in use. Version 2 is a draft: it may change, and this library with it. It is used when both sides
 //! enable it with [`Options::draft_version_2`]:
@@ -17,7 +17,7 @@
 //!     let agent = PromptAgent(async |_, _| Ok(StopReason::EndTurn));
 //!     let (agent, _) = connect_with(agent, NoopClient, options).await;
 //!     assert_eq!(agent.version(), spoken);
-//!     // From here on nothing is different.
+//!     // From here on, the code is the same for both versions.
 //!     let session = agent.new_session("/").await?;
 //!     assert_eq!(session.prompt("Hello").await?, StopReason::EndTurn);
 //! }
@@ -31,16 +31,16 @@
 //!
 //! # Negotiation
 //!
-//! A client that supports both requests version 2, in a request that an agent of either version can read. An agent
-//! responds with version 2 if it supports it and it was requested, and with version 1 otherwise. So each side may
-//! enable it alone: with any other peer, it uses version 1. If an agent responds with a version that the client does
-//! not support, the connection fails ([`Error::Version`](crate::Error::Version)).
+//! A client that supports both versions requests version 2, in a request that agents of either version can read. An
+//! agent responds with version 2 if it supports that version and the client requested it, and with version 1 otherwise.
+//! So either side may enable version 2 alone: the connection then uses version 1. If an agent responds with a version
+//! that the client does not support, the connection fails ([`Error::Version`](crate::Error::Version)).
 //!
 //! # What is the same in both versions
 //!
 //! Nearly everything: [`Turn`](crate::agent::Turn) has methods instead of messages, [`Update`](crate::Update)
-//! represents the updates of both versions, [`Thread`](crate::Thread) is what the user sees, and capabilities,
-//! permission requests, config options and MCP servers have the form of version 1 for either version. In particular:
+//! represents the updates of both versions, [`Thread`](crate::Thread) shows both alike, and capabilities,
+//! permission requests, config options and MCP servers have the form of version 1 in both versions. In particular:
 //!
 //! - [`ClientSession::prompt`](crate::client::ClientSession::prompt) returns at the end of the turn. In version 1,
 //!   that is the response to the prompt; in version 2, the response only says that the prompt was accepted, and an
@@ -49,14 +49,14 @@
 //!   `session/resume` for this.
 //! - [`set_mode`](crate::client::ClientSession::set_mode) sets the mode, though version 2 has only the config option.
 //!
-//! # What differs
+//! # Differences
 //!
-//! | | version 1 | version 2 |
+//! | feature | version 1 | version 2 |
 //! |---|---|---|
 //! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client supports them | not in the protocol |
 //! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client supports them | not in the protocol |
 //! | the agent's terminals: [`Session::display_terminal`](crate::agent::Session::display_terminal) | if the client shows them | always |
-//! | what the agent is doing: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not reported | reported |
+//! | the agent's activity: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not reported | reported |
 //! | MCP servers over SSE | if the agent supports them | not in the protocol |
 //! | listing, closing and resuming sessions; logging out, if the agent has auth methods | if the agent supports it | always |
 //! | loading sessions | if the agent supports it | every agent accepts the request; one that cannot replay responds with an error |
@@ -64,24 +64,24 @@
 //!
 //! # Fallbacks
 //!
-//! | an agent does | and the client speaks | then |
+//! | the agent | the client | result |
 //! |---|---|---|
-//! | [`read_text_file`](crate::agent::Turn::read_text_file), [`create_terminal`](crate::agent::Turn::create_terminal) | version 2 | [`Error::Unsupported`](crate::Error::Unsupported): read files and run commands in the agent instead, and show a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and announces support in `_meta` | shown through `_meta` of the tool call |
-//! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and supports one plan | the steps of all plans, one after the other |
-//! | [`notice`](crate::agent::Session::notice) | version 1, and does not support notices | not sent |
-//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | has boolean config options | version 1, and does not support them | omitted |
-//! | has a config option of category `mode` | version 1 | shown as modes, too |
-//! | does not support [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | the open sessions are listed |
-//! | does not support [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, and the session is removed |
-//! | supports only [`load_session`](crate::Agent::load_session) | version 2, and resumes | the session is loaded, and its replay is discarded |
+//! | calls [`read_text_file`](crate::agent::Turn::read_text_file) or [`create_terminal`](crate::agent::Turn::create_terminal) | speaks version 2 | [`Error::Unsupported`](crate::Error::Unsupported): read files and run commands in the agent instead, and show a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
+//! | calls [`display_terminal`](crate::agent::Session::display_terminal) | speaks version 1 and announces support in `_meta` | shown through `_meta` of the tool call |
+//! | calls [`display_terminal`](crate::agent::Session::display_terminal) | speaks version 1 and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | calls [`plan_by_id`](crate::agent::Session::plan_by_id) | speaks version 1 and supports only one plan | the steps of all plans, one after the other |
+//! | calls [`notice`](crate::agent::Session::notice) | speaks version 1 and does not support notices | not sent |
+//! | calls [`subagent`](crate::agent::Turn::subagent) | speaks version 1 and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | has boolean config options | speaks version 1 and does not support them | omitted |
+//! | has a config option of category `mode` | speaks version 1 | also shown as modes |
+//! | does not support [`list_sessions`](crate::Agent::list_sessions) | speaks version 2 and lists sessions | the open sessions are listed |
+//! | does not support [`close_session`](crate::Agent::close_session) | speaks version 2 and closes a session | the turn is cancelled, and the session is removed |
+//! | supports only [`load_session`](crate::Agent::load_session) | speaks version 2 and resumes a session | the session is loaded, and its replay is discarded |
 //!
-//! A client does not see whether an agent of version 1 has modes or models instead of config options for
-//! them: they appear in the [`Thread`](crate::Thread) as config options, and are set as such.
+//! A client does not see whether a version 1 agent has modes or models instead of config options: they appear in the
+//! [`Thread`](crate::Thread) as config options, and are set as config options.
 //!
-//! The whole program: [both_versions.rs](super::examples#both_versionsrs).
+//! The complete program: [both_versions.rs](super::examples#both_versionsrs).
 
 #[cfg(doc)]
 use crate::Options;

@@ -1,4 +1,4 @@
-//! Compactions of the conversation.
+//! Applying compaction updates to a thread.
 
 use acp_wire::v2::{
     CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
@@ -11,13 +11,13 @@ use super::{ItemKind, Thread};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadCompaction {
-    /// Its id.
+    /// The id of the compaction.
     pub id: CompactionId,
     /// The status.
     pub status: CompactionStatus,
     /// The summary, if the agent shows it.
     pub summary: Vec<ContentBlock>,
-    /// Why it failed.
+    /// The error message, if the compaction failed.
     pub error: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl Thread {
         }
     }
 
-    /// Returns the number of a compaction's item, and adds it if it is new. There are few compactions, so a search
-    /// from the end is fast enough.
+    /// Returns the item number of a compaction, and adds the item if it is new. There are few compactions, so a linear
+    /// search from the end is fast enough.
     fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
         match self.items.iter().rposition(|item| is_it(&item.kind)) {

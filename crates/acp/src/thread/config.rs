@@ -1,4 +1,4 @@
-//! Config options, and the modes and models of agents that have no config options for them.
+//! Applying config options to a thread, and the modes and models of agents that have no config options for them.
 
 use acp_wire::v1::{
     ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -8,10 +8,10 @@ use acp_wire::v1::{
 
 use super::Thread;
 
-/// The id of the config option for the modes of an agent without config options.
+/// The id of the config option that represents the modes of an agent without a mode option.
 pub(crate) const MODE: &str = "mode";
 
-/// The id of the config option for the models of an agent that has no option for them.
+/// The id of the config option that represents the models of an agent without a model option.
 pub(crate) const MODEL: &str = "model";
 
 fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
@@ -19,9 +19,10 @@ fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCate
 }
 
 impl Thread {
-    /// Applies the modes, models and config options of a session that was opened.
+    /// Applies the modes, models and config options that the agent reports when a session is opened.
     ///
-    /// Agents send all three while modes and models are being superseded. The config options have precedence.
+    /// Agents may send all three while config options are superseding modes and models. The config options take
+    /// precedence.
     pub fn apply_session_setup(
         &mut self,
         modes: Option<&SessionModeState>,
@@ -43,13 +44,13 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Replaces all config options, as the response to setting one does.
+    /// Replaces the agent's config options, for example with those in the response to setting an option.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         self.revision += 1;
         self.replace_config_options(options);
     }
 
-    /// Replaces the agent's own options. Modes and models that are shown as options stay.
+    /// Replaces the agent's config options. Options that represent modes and models stay.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
         if !self.fits_within(options) {
@@ -66,12 +67,12 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Returns `true` if the mode is set with `session/set_mode`, because there is no option for it.
+    /// Returns `true` if the mode is set with `session/set_mode`, because the agent has no option for it.
     pub(crate) fn uses_set_mode(&self) -> bool {
         self.uses_set_mode
     }
 
-    /// Returns `true` if the model is set with `session/set_model`, because there is no option for it.
+    /// Returns `true` if the model is set with `session/set_model`, because the agent has no option for it.
     pub(crate) fn uses_set_model(&self) -> bool {
         self.uses_set_model
     }

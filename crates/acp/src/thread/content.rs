@@ -1,4 +1,4 @@
-//! The content of tool calls, for both versions.
+//! Tool call content, for both protocol versions.
 
 use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
@@ -6,35 +6,35 @@ use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 
 use crate::update;
 
-/// Content of a tool call.
+/// A piece of a tool call's content.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-// Most are content blocks. Boxing them would cost an allocation for nearly every one.
+// Most items are content blocks. Boxing them would cost an allocation for nearly every one.
 #[allow(clippy::large_enum_variant)]
 pub enum ThreadToolCallContent {
     /// A content block.
     Content(ContentBlock),
-    /// Changes of files.
+    /// A diff of one or more files.
     Diff(ThreadDiff),
-    /// A terminal. [`Thread::terminal`](super::Thread::terminal) has its output.
+    /// A terminal, whose output is in [`Thread::terminal`](super::Thread::terminal).
     Terminal(TerminalId),
-    /// An unknown type of content, as received.
+    /// An unknown content type, as received.
     Unknown(RawObject),
 }
 
-/// Changes of files. An agent of version 1 sends one file's text before and after; one of version 2 sends which files
-/// changed and how, and optionally a patch.
+/// A diff of one or more files. A version 1 agent sends one file's text before and after; a version 2 agent sends the
+/// list of changed files and optionally a patch.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadDiff {
-    /// Which files changed, and how.
+    /// The changed files, each with its operation.
     pub changes: Vec<FileChange>,
-    /// The changes as a patch, if the agent sends one.
+    /// The patch, if the agent sends one.
     pub patch: Option<DiffPatch>,
 }
 
 impl ThreadDiff {
-    /// Returns the file's path and texts, if the diff is of one file whose texts are known.
+    /// Returns the file's path and texts, if the diff has only one file and its texts are known.
     #[must_use]
     pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
         match &self.changes[..] {
@@ -44,19 +44,19 @@ impl ThreadDiff {
     }
 }
 
-/// A change of a file.
+/// A change to a file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct FileChange {
-    /// What happened to the file.
+    /// The operation on the file.
     pub operation: FileOperation,
     /// The file's absolute path; empty if an unknown operation has none.
     pub path: String,
-    /// Where it was before, if it was moved or copied.
+    /// The earlier path, if the file was moved or copied.
     pub old_path: Option<String>,
-    /// Its text before and after, from agents of version 1.
+    /// The file's text before and after, if a version 1 agent sent it.
     pub texts: Option<FileTexts>,
-    /// The type of file, if the agent reports it.
+    /// The file type, if the agent reports it.
     pub file_type: Option<DiffFileType>,
 }
 
@@ -79,7 +79,7 @@ pub enum FileOperation {
 }
 
 impl FileOperation {
-    /// Returns its name in version 2.
+    /// Returns the operation's name in version 2 of the protocol.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {

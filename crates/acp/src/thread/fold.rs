@@ -1,4 +1,4 @@
-//! Applies updates to a thread, and turns.
+//! Applying updates and turns to a thread.
 
 use acp_wire::v1::{
     self, AvailableCommand, ContentBlock, StopReason, TerminalExitStatus, TerminalId,
@@ -11,7 +11,7 @@ use super::{Activity, ItemKind, Thread, ThreadTerminal};
 use crate::update::Update;
 
 impl Thread {
-    /// Applies an update.
+    /// Applies an update to the thread.
     pub fn apply(&mut self, update: &Update) {
         self.revision += 1;
         match update {
@@ -65,7 +65,7 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Sets the slash commands that session setup reports.
+    /// Sets the slash commands that the agent reports when a session is opened.
     pub(crate) fn set_commands(&mut self, announced: &[v2::AvailableCommand]) {
         self.revision += 1;
         self.replace_commands(announced);
@@ -134,7 +134,7 @@ impl Thread {
         }
     }
 
-    /// Starts a turn with the user's message.
+    /// Starts a turn, and adds the user's message.
     pub fn begin_turn(&mut self, prompt: &[ContentBlock]) {
         self.revision += 1;
         self.is_turn_running = true;
@@ -143,7 +143,7 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Ends a turn; `None` if it failed.
+    /// Ends a turn. `stop_reason` is `None` if the turn failed.
     pub fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.revision += 1;
         self.is_turn_running = false;
@@ -153,8 +153,8 @@ impl Thread {
             .cloned();
     }
 
-    /// Starts a replay: the thread becomes empty except for the session's settings and its current activity. Returns
-    /// the thread as it was.
+    /// Starts a replay: clears the thread except for the session's settings and current activity. Returns the thread as
+    /// it was.
     pub(crate) fn begin_replay(&mut self) -> Self {
         let mut replayed = Self::with_limit(self.limit());
         replayed.revision = self.revision + 1;
@@ -163,12 +163,11 @@ impl Thread {
         before
     }
 
-    /// Ends a failed replay: restores the items of `before`, but keeps settings that have changed since, and a turn's
-    /// end.
+    /// Ends a failed replay: restores the items of `before`, but keeps settings and activity that have changed since.
     pub(crate) fn end_replay(&mut self, before: Self) {
         let failed = std::mem::replace(self, before);
         self.copy_current_state(&failed);
-        // Any of it may differ from what was last rendered.
+        // Any item may differ from what was last rendered.
         self.revision = self.revision.max(failed.revision) + 1;
         for item in &mut self.items {
             item.revision = self.revision;
@@ -178,8 +177,7 @@ impl Thread {
         }
     }
 
-    /// Copies the settings and the current activity from another thread of the same session, but nothing of its
-    /// history.
+    /// Copies the settings and the current activity from another thread of the same session, but not its history.
     fn copy_current_state(&mut self, other: &Self) {
         self.is_turn_running = other.is_turn_running;
         self.stop_reason.clone_from(&other.stop_reason);
@@ -210,7 +208,7 @@ impl Thread {
         }
     }
 
-    /// Adds a terminal of this session.
+    /// Adds a terminal to the session.
     pub fn start_terminal(&mut self, id: &TerminalId, command: &str, cwd: Option<&str>) {
         self.change_terminal(id, |terminal| {
             terminal.command = Some(command.to_owned());
@@ -219,13 +217,13 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Appends output of a terminal of this session.
+    /// Appends output to a terminal.
     pub fn append_terminal_output(&mut self, id: &TerminalId, text: &str) {
         self.change_terminal(id, |terminal| terminal.print(text));
         self.truncate_to();
     }
 
-    /// Sets the exit status of a terminal of this session.
+    /// Sets the exit status of a terminal.
     pub fn exit_terminal(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
         self.change_terminal(id, |terminal| {
             terminal.exit_status = Some(status.clone().into());
@@ -234,13 +232,13 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Marks a terminal of this session as released.
+    /// Marks a terminal as released.
     pub fn release_terminal(&mut self, id: &TerminalId) {
         self.change_terminal(id, |terminal| terminal.is_released = true);
         self.truncate_to();
     }
 
-    /// Changes a terminal, and adds it if it is new.
+    /// Applies `change` to a terminal, and adds the terminal if it is new.
     pub(super) fn change_terminal(
         &mut self,
         id: &TerminalId,
@@ -255,7 +253,7 @@ impl Thread {
 }
 
 /// Converts a command to version 1. A command of an unknown type has at least a name and a description, and becomes a
-/// plain one.
+/// plain command.
 fn command_to_v1(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
     match command {
         v2::AvailableCommand::Command(command) => {

@@ -17,7 +17,7 @@ pub struct ThreadHandle(Arc<SharedThread>);
 struct SharedThread {
     thread: Mutex<Thread>,
     changed: Notify,
-    /// The thread that shows this one as a subagent's.
+    /// The parent, if this is a subagent's thread.
     parent: OnceLock<ThreadParent>,
 }
 
@@ -25,15 +25,15 @@ struct SharedThread {
 #[derive(Debug)]
 struct ThreadParent {
     thread: Weak<SharedThread>,
-    /// The session that announced the subagent.
+    /// The id of the session that announced the subagent.
     session_id: SessionId,
-    /// The subagent's session.
+    /// The id of the subagent's session.
     subagent_id: SessionId,
 }
 
 /// The origin of a subagent.
 pub(crate) struct SubagentOrigin {
-    /// The session that the user opened.
+    /// The id of the session that the user opened.
     pub(crate) root_session_id: SessionId,
     /// The subagent's name.
     pub(crate) name: String,
@@ -50,13 +50,13 @@ impl ThreadHandle {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the thread. It stays locked meanwhile, so be quick. `look` must not read or change the
-    /// same thread through a handle, because that would deadlock.
+    /// Locks the thread and reads it with `look`, which should be quick. `look` must not read or change the same thread
+    /// through a handle, because that would deadlock.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }
 
-    /// Changes the thread and notifies waiting readers.
+    /// Locks the thread, changes it with `change`, and notifies waiting readers.
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
@@ -64,14 +64,15 @@ impl ThreadHandle {
         changed
     }
 
-    /// Marks a subagent as changed, in all threads above this one. Never waits for a lock while a lower one is held.
+    /// Marks a subagent as changed in this thread and in all threads above it. Never waits for a lock while holding the
+    /// lock of a lower thread.
     fn touch_subagent(&self, subagent: &SessionId) {
         self.lock().touch_subagent(subagent);
         self.0.changed.notify_waiters();
         self.touch_parent();
     }
 
-    /// Notifies the thread that shows this one.
+    /// Notifies the parent, if this is a subagent's thread.
     fn touch_parent(&self) {
         if let Some(parent) = self.0.parent.get()
             && let Some(above) = parent.thread.upgrade()
@@ -80,10 +81,10 @@ impl ThreadHandle {
         }
     }
 
-    /// Sets the parent: `above`, the thread of `session`, which has announced this thread's session as a subagent.
-    /// The parent is notified when this thread changes. A thread has at most one parent, and is never its own.
+    /// Sets the parent to `above`, the thread of `session`, which has announced this thread's session as a subagent.
+    /// The parent is notified when this thread changes. A thread has at most one parent, and is never its own parent.
     pub(crate) fn set_parent(&self, above: &Self, session: &SessionId, subagent: &SessionId) {
-        // Fails if the thread has a parent already. It stays there.
+        // Fails if the thread already has a parent, which then stays the parent.
         let _ = self.0.parent.set(ThreadParent {
             thread: Arc::downgrade(&above.0),
             session_id: session.clone(),
@@ -91,8 +92,8 @@ impl ThreadHandle {
         });
     }
 
-    /// Returns the origin of this thread's session if it is a subagent's. Reads the parent's thread, so the caller
-    /// must not hold the lock of any thread.
+    /// Returns the root session and the name of the subagent, if this is a subagent's thread. Reads the parent's
+    /// thread, so the caller must not hold the lock of any thread.
     pub(crate) fn subagent_origin(&self) -> Option<SubagentOrigin> {
         let parent = self.0.parent.get()?;
         let above = parent.thread.upgrade().map(Self);
@@ -110,13 +111,13 @@ impl ThreadHandle {
         }
         Some(SubagentOrigin {
             root_session_id,
-            // Its item may have been dropped.
+            // The subagent's item may have been dropped.
             name: name.unwrap_or_else(|| id.to_string()),
         })
     }
 
-    /// Waits until the thread's revision is greater than `seen`, and returns it. Any number of changes causes one
-    /// wake-up: a slow reader misses intermediate states, never content.
+    /// Waits until the thread's revision is greater than `seen`, and returns the revision. Any number of changes causes
+    /// one wake-up: a slow reader misses intermediate states, never content.
     pub async fn changed(&self, seen: u64) -> u64 {
         loop {
             let mut changed = pin!(self.0.changed.notified());

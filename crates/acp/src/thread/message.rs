@@ -1,4 +1,4 @@
-//! Messages, whole or built from their chunks.
+//! Applying messages and message chunks to a thread.
 
 use acp_wire::v1::{ContentBlock, MessageId};
 use acp_wire::v2;
@@ -13,15 +13,15 @@ use crate::update::MessageChunk;
 pub struct ThreadMessage {
     /// The message's id, if the agent sent one.
     pub id: Option<MessageId>,
-    /// The content; text that came in chunks is one block.
+    /// The content. Text that was received in chunks is one block.
     pub content: Vec<ContentBlock>,
-    /// Whether its beginning was dropped because the thread exceeded its limit:
+    /// Whether the start of the message was dropped because the thread exceeded its limit:
     /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
 }
 
 impl ThreadMessage {
-    /// Returns all of its text.
+    /// Returns the text of all text blocks.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -48,19 +48,20 @@ impl ThreadSpeaker {
     }
 }
 
-/// The user's message, shown before the agent has sent it back. Agents of version 2 do, and some of version 1.
+/// The user's message, shown before the agent echoes it. Version 2 agents echo messages, and so do some version 1
+/// agents.
 #[derive(Debug, Clone)]
 pub(super) struct PromptEcho {
-    /// The number of its item.
+    /// The item number of the message.
     pub(super) item: usize,
-    /// Whether the agent has started to send it back.
+    /// Whether the agent has started to echo the message.
     started: bool,
     /// The message's id, once the agent has sent it.
     id: Option<MessageId>,
 }
 
 impl ItemKind {
-    /// Returns the message, if this item is a message of this speaker.
+    /// Returns the message, if the item is a message from this speaker.
     fn message_mut(&mut self, speaker: ThreadSpeaker) -> Option<&mut ThreadMessage> {
         match (self, speaker) {
             (Self::User(m), ThreadSpeaker::User)
@@ -72,7 +73,7 @@ impl ItemKind {
 }
 
 impl Thread {
-    /// Adds the user's message, which the client shows at once.
+    /// Adds the user's message, which the client shows immediately.
     pub(super) fn add_prompt_echo(&mut self, content: &[ContentBlock]) {
         let item = self.push(ItemKind::User(ThreadMessage {
             id: None,
@@ -110,7 +111,7 @@ impl Thread {
         self.item_mut(item)?.kind.message_mut(speaker)
     }
 
-    /// Applies a chunk: to the message with its id, wherever that is, or to the last message.
+    /// Applies a chunk to the message with its id, wherever that message is, or to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
             Some(id) if chunk.by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
@@ -118,7 +119,7 @@ impl Thread {
         }
     }
 
-    /// Applies a chunk to the last message, unless that has another speaker or another id.
+    /// Applies a chunk to the last message, or adds a message if the last one has another speaker or id.
     fn apply_chunk_at_end(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         if speaker == ThreadSpeaker::User && self.apply_echo(chunk) {
             return;
@@ -144,8 +145,8 @@ impl Thread {
         }));
     }
 
-    /// Returns `true` if a chunk of the last message repeats what the user has just sent, before anything else of the
-    /// turn.
+    /// Applies a chunk to the user's message if the chunk echoes it, before anything else happens in the turn. Returns
+    /// `true` if it does.
     fn apply_echo(&mut self, chunk: &MessageChunk) -> bool {
         let last = self.next_item().checked_sub(1);
         let Some(echo) = self
@@ -171,7 +172,7 @@ impl Thread {
         true
     }
 
-    /// Applies a chunk to the message with this id, wherever that is.
+    /// Applies a chunk to the message with this id, wherever that message is.
     fn apply_chunk_by_id(
         &mut self,
         id: &MessageId,
@@ -193,7 +194,7 @@ impl Thread {
         }
     }
 
-    /// Applies a whole message.
+    /// Applies a whole message, which replaces the earlier content.
     pub(super) fn apply_message(&mut self, whole: &v2::Message, speaker: ThreadSpeaker) {
         let (at, _) = self.find_or_add_message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
@@ -203,15 +204,15 @@ impl Thread {
         }
     }
 
-    /// Returns the number of the message with this id, and adds it if it is new. The flag is `true` if the message is
-    /// the prompt that the client showed before the agent sent it back.
+    /// Returns the item number of the message with this id, and adds the message if it is new. The flag is `true` if
+    /// this is the first part of the agent's echo of the prompt.
     fn find_or_add_message(&mut self, id: &MessageId, speaker: ThreadSpeaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
         if speaker == ThreadSpeaker::User
             && let Some(echo) = &mut self.echo
         {
-            // Sent before the response to the prompt, which contains the id.
+            // The echo was sent before the response to the prompt, which contains the id.
             if at.is_none() && echo.id.is_none() && self.is_turn_running {
                 echo.id = Some(id.clone());
                 self.messages.insert(id.clone(), echo.item);
@@ -238,7 +239,7 @@ impl Thread {
     }
 }
 
-/// Appends a chunk; text is joined to text. Returns its size in bytes.
+/// Appends a chunk to message content, joining text to text. Returns the added size in bytes.
 pub(super) fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations

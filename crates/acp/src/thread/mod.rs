@@ -1,8 +1,8 @@
 //! The thread: what the user sees of a session, built from its updates.
 //!
 //! Every front end renders a [`Thread`], and none has to process updates itself. Live updates, replays and both
-//! versions of the protocol use the same code. A thread's memory is bounded by what the user can see, however fast it
-//! arrives, up to a limit: [`Thread::truncation`].
+//! protocol versions use the same code. A thread's memory depends on what the user can see, not on the number of
+//! updates, and is limited: [`Thread::truncation`].
 
 mod compaction;
 mod config;
@@ -39,23 +39,23 @@ pub use subagent::{ThreadSessionMessage, ThreadSubagent};
 pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 
-/// The statuses of tool calls and plan entries, for both versions.
+/// Plan entries, and the statuses of plan entries and tool calls, for both protocol versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
-/// Everything that the user sees of a session.
+/// A thread: everything that the user sees of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
     messages: HashMap<MessageId, usize>,
-    /// The user's last message, until something else has arrived.
+    /// The user's last message, until something else has been received.
     echo: Option<message::PromptEcho>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
-    /// Whether the agent has modes without a config option for them. A config option then stands for the modes.
+    /// Whether the agent has modes without a config option for them, so that an option created here represents them.
     uses_set_mode: bool,
-    /// Whether the agent has models without a config option for them. A config option then stands for the models.
+    /// Whether the agent has models without a config option for them, so that an option created here represents them.
     uses_set_model: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
@@ -71,22 +71,22 @@ pub struct Thread {
     truncation: Truncation,
 }
 
-/// The state that an agent reports. Agents of version 1 do not report it.
+/// The activity that an agent reports. Version 1 agents do not report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Activity {
-    /// It waits for the next prompt.
+    /// The agent is waiting for the next prompt.
     #[default]
     Idle,
-    /// It is working.
+    /// The agent is working.
     Running,
-    /// It waits for the user.
+    /// The agent is waiting for the user.
     RequiresAction,
-    /// An unknown state; the agent may be busy.
+    /// The activity is unknown; the agent may be busy.
     Unknown,
 }
 
-/// One entry of a thread. Its position does not change, its content may. The earliest are dropped when a thread
+/// An item in a thread. Its position never changes, but its content may. The earliest items are dropped when a thread
 /// becomes too large ([`Thread::truncation`]).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -95,7 +95,7 @@ pub struct Item {
     pub revision: u64,
     /// The content of the item.
     pub kind: ItemKind,
-    /// Its size in bytes.
+    /// The item's size in bytes.
     weight: usize,
 }
 
@@ -103,23 +103,23 @@ pub struct Item {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ItemKind {
-    /// A message of the user.
+    /// A message from the user.
     User(ThreadMessage),
-    /// A message of the agent.
+    /// A message from the agent.
     Agent(ThreadMessage),
-    /// A thought of the agent.
+    /// A thought from the agent.
     Thought(ThreadMessage),
-    /// A tool call. Boxed, because it is much larger than the others.
+    /// A tool call. Boxed, because it is much larger than the other variants.
     ToolCall(Box<ThreadToolCall>),
     /// A notice, which is not part of the conversation.
     Notice(Notice),
     /// A compaction of the conversation.
     Compaction(ThreadCompaction),
-    /// A subagent with its own thread.
+    /// A subagent, with its own thread.
     Subagent(Box<ThreadSubagent>),
     /// A message from one session to another.
     SessionMessage(ThreadSessionMessage),
-    /// An unknown type of update, as received.
+    /// An update of an unknown type, as received.
     Unknown(RawObject),
 }
 
@@ -130,20 +130,20 @@ impl Thread {
         Self::default()
     }
 
-    /// Returns the revision, which starts at 0 and grows with every change.
+    /// Returns the thread's revision, which starts at 0 and grows with every change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns the items in the order in which they started. Items that were dropped
-    /// ([`truncation`](Self::truncation)) came before the first.
+    /// Returns the items in the order in which they started. Dropped items ([`truncation`](Self::truncation)) came
+    /// before the first one.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// Returns a tool call of this session.
+    /// Returns the tool call with this id.
     #[must_use]
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ThreadToolCall> {
         match &self.item(*self.tool_calls.get(id)?)?.kind {
@@ -158,15 +158,15 @@ impl Thread {
         &self.plans
     }
 
-    /// Returns a terminal whose output was seen. It remains when the agent releases it, unless it was dropped
+    /// Returns the terminal with this id. It remains when the agent releases it, unless it was dropped
     /// ([`truncation`](Self::truncation)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)
     }
 
-    /// Returns the config options in the agent's order. If an agent has modes or models without config options for
-    /// them, they are shown as options.
+    /// Returns the config options in the agent's order. Modes and models without config options are included as
+    /// options.
     #[must_use]
     pub fn config_options(&self) -> &[SessionConfigOption] {
         &self.config_options
@@ -184,13 +184,13 @@ impl Thread {
         self.title.as_deref()
     }
 
-    /// Returns when the session last changed, as reported by the agent (ISO 8601).
+    /// Returns the time at which the session last changed, as reported by the agent (ISO 8601).
     #[must_use]
     pub fn updated_at(&self) -> Option<&str> {
         self.updated_at.as_deref()
     }
 
-    /// Returns the context usage, in tokens, and the cost of the session.
+    /// Returns the session's context usage in tokens, and its cost.
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()
@@ -202,19 +202,19 @@ impl Thread {
         self.is_turn_running || self.activity != Activity::Idle
     }
 
-    /// Returns the state that the agent reports.
+    /// Returns the activity that the agent reports.
     #[must_use]
     pub fn activity(&self) -> Activity {
         self.activity
     }
 
-    /// Returns the background work, or `None` if the agent does not report it.
+    /// Returns the agent's background work, or `None` if the agent does not report it.
     #[must_use]
     pub fn background(&self) -> Option<&[BackgroundWork]> {
         self.background.as_deref()
     }
 
-    /// Returns the stop reason of the last turn. `None` while one is running, if it failed, and before the first.
+    /// Returns the stop reason of the last turn. `None` before the first turn, during a turn, and after a failed one.
     #[must_use]
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

@@ -1,4 +1,4 @@
-//! Plans, each with its own id.
+//! Applying plan updates to a thread.
 
 use acp_wire::RawObject;
 use acp_wire::v1::PlanId;
@@ -6,20 +6,20 @@ use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 
 use super::Thread;
 
-/// The id of the plan of an agent that has only one, as agents of version 1 do.
+/// The plan id for agents that have only one plan, such as version 1 agents.
 pub const PLAN: &str = "plan";
 
-/// A plan.
+/// A plan in a thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadPlan {
-    /// Its id; [`PLAN`] for an agent that has only one.
+    /// The id of the plan; [`PLAN`] if the agent has only one.
     pub id: PlanId,
     /// The content of the plan.
     pub content: PlanContent,
-    /// The thread's revision when it last changed.
+    /// The thread's revision when this plan last changed.
     pub revision: u64,
-    /// Its size, in bytes.
+    /// The plan's size in bytes.
     pub(super) weight: usize,
 }
 
@@ -27,18 +27,18 @@ pub struct ThreadPlan {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum PlanContent {
-    /// Steps.
+    /// A list of steps.
     Entries(Vec<PlanEntry>),
     /// A file, by its URI.
     File(String),
     /// Markdown text.
     Markdown(String),
-    /// An unknown type of content, as received.
+    /// An unknown content type, as received.
     Unknown(RawObject),
 }
 
 impl ThreadPlan {
-    /// Returns its steps, or none if it has other content.
+    /// Returns the plan's steps. Empty if the plan has other content.
     #[must_use]
     pub fn entries(&self) -> &[PlanEntry] {
         match &self.content {
@@ -67,7 +67,7 @@ impl Thread {
         }
     }
 
-    /// Stores a plan of an unknown type. Every plan has an id; one without is the agent's only plan.
+    /// Stores a plan of an unknown type. A plan without an id is the agent's only plan.
     fn set_unknown_plan(&mut self, object: &RawObject) {
         let id = object.field("planId").or_else(|| object.field("id"));
         let content = PlanContent::Unknown(object.clone());

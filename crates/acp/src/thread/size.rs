@@ -1,32 +1,33 @@
-//! The size of a thread, and its limit.
+//! The size of a thread and its limit.
 //!
-//! An agent may send any amount of data, but a thread stores only so much of it. Beyond its limit the earliest parts
-//! are dropped first, and [`Thread::truncation`] reports it.
+//! An agent may send any amount of data, but a thread stores a limited amount. Beyond the limit, the earliest parts are
+//! dropped first, and [`Thread::truncation`] counts them.
 //!
-//! Sizes are estimates ([`weight`]). Each part stores its own size, so that a change costs no more than what has
-//! changed.
+//! Sizes are estimates ([`weight`]). Each part stores its own size, so that the cost of a change depends only on the
+//! changed part.
 
 use super::weight::weight;
 use super::{Item, ItemKind, Thread, ThreadMessage, ThreadPlan, ThreadTerminal, ThreadToolCall};
 use acp_wire::v1::ContentBlock;
 use serde::Serialize;
 
-/// The default limit of a thread, in bytes.
+/// The default size limit of a thread, in bytes.
 pub(crate) const KEPT: usize = 64 * 1024 * 1024;
 
-/// Counts of what a thread has dropped to stay within its limit: [`Limits::thread`](crate::Limits::thread).
+/// Counts of the parts that a thread has dropped to stay within its limit: [`Limits::thread`](crate::Limits::thread).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {
-    /// The number of items, all of them from the start of the thread.
+    /// The number of dropped items, all from the start of the thread.
     pub items: usize,
-    /// The number of terminals, those without updates for longest first. A terminal that prints again reappears,
-    /// without its earlier output.
+    /// The number of dropped terminals, least recently updated first. A terminal that prints again reappears, without
+    /// its earlier output.
     pub terminals: u64,
-    /// The number of plans, those unchanged for longest first.
+    /// The number of dropped plans, least recently changed first.
     pub plans: u64,
-    /// The number of dropped parts of what remains: the start of a message and the content of a tool call, both of
-    /// which say so themselves, and lists of commands or options that were too long.
+    /// The number of parts dropped from remaining items and settings: the start of a message and the content of a tool
+    /// call, both of which are marked as truncated, and values that were too large, such as lists of commands or
+    /// options.
     pub parts: u64,
 }
 
@@ -38,7 +39,7 @@ impl Truncation {
     }
 }
 
-/// The limit of a thread and the sizes of its parts, in bytes.
+/// The size limit of a thread and the sizes of its parts, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThreadSize {
     limit: usize,
@@ -58,15 +59,16 @@ impl Default for ThreadSize {
     }
 }
 
-/// Replaces `before` by `after` in a sum.
+/// Replaces the summand `before` with `after` in a sum.
 fn replace(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
 
-/// The size of an item without its content: its slot in the list, which grows by doubling, and its index entries.
+/// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its index
+/// entries.
 const ITEM: usize = 2 * size_of::<Item>() + 256;
 
-/// The size of a terminal or a plan without its content.
+/// The size of a terminal or a plan without its content, in bytes.
 const ENTRY: usize = 512;
 
 impl ItemKind {
@@ -92,7 +94,7 @@ impl ThreadMessage {
         self.id.as_ref().map_or(0, |id| id.as_str().len()) + weight(&self.content)
     }
 
-    /// Drops the start of the message, so that about `room` bytes are left.
+    /// Drops the start of the message, so that about `room` bytes remain.
     fn drop_beginning(&mut self, room: usize) {
         self.is_truncated = true;
         let mut left = self.weight();
@@ -112,7 +114,7 @@ impl ThreadMessage {
         if left <= room {
             return;
         }
-        // A single block is too large. Of a text, the end is kept.
+        // A single block is too large. If it is text, its end is kept.
         match self.content.first_mut() {
             Some(ContentBlock::Text(block)) if weight(&block.annotations) < room / 4 => {
                 let mut from = block.text.len().saturating_sub(room / 2);
@@ -128,7 +130,7 @@ impl ThreadMessage {
 }
 
 impl Thread {
-    /// Creates an empty thread that stores about `bytes` bytes. See [`truncation`](Self::truncation).
+    /// Creates an empty thread with a size limit of about `bytes` bytes. See [`truncation`](Self::truncation).
     #[must_use]
     pub fn with_limit(bytes: usize) -> Self {
         let mut thread = Self::default();
@@ -145,14 +147,14 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Returns what has been dropped because the thread would have exceeded its limit:
-    /// [`Limits::thread`](crate::Limits::thread). Programs that show a thread should show this, too.
+    /// Returns the counts of the parts that were dropped because the thread would have exceeded its limit:
+    /// [`Limits::thread`](crate::Limits::thread). Programs that show a thread should show these counts, too.
     #[must_use]
     pub fn truncation(&self) -> Truncation {
         self.truncation
     }
 
-    /// Returns the number of the next item. Dropping items does not change the numbers of others.
+    /// Returns the item number of the next item. Dropping items does not change the numbers of others.
     pub(super) fn next_item(&self) -> usize {
         self.truncation.items + self.items.len()
     }
@@ -161,7 +163,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// Returns an item to be changed, and gives it the revision of the thread.
+    /// Returns an item for modification, and sets its revision to the thread's.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -183,7 +185,7 @@ impl Thread {
         number
     }
 
-    /// Records that an item has grown.
+    /// Records that an item has grown by `by` bytes.
     pub(super) fn grow_item(&mut self, number: usize, by: usize) {
         if let Some(item) = self.item_mut(number) {
             item.weight = item.weight.saturating_add(by);
@@ -191,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// Measures an item again after it has changed.
+    /// Updates the recorded size of an item that has changed.
     pub(super) fn reweigh(&mut self, number: usize) {
         if let Some(item) = self.item_mut(number) {
             let after = item.kind.weight();
@@ -208,7 +210,7 @@ impl Thread {
         }
     }
 
-    /// Measures a plan that replaces one of size `before`. Returns its size.
+    /// Records the size of a plan that replaces one of size `before`. Returns the new size.
     pub(super) fn weigh_plan<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
@@ -224,7 +226,7 @@ impl Thread {
         replace(&mut self.size.plans, plan.weight, 0);
     }
 
-    /// Returns `true` if a value that exists once, and is always replaced as a whole, is small enough to store.
+    /// Returns `true` if a setting is small enough to store, at most 1/16 of the limit. If not, counts a dropped part.
     pub(super) fn fits_within<T: Serialize + ?Sized>(&mut self, value: &T) -> bool {
         let fits = weight(value) <= self.size.limit / 16;
         if !fits {
@@ -233,8 +235,8 @@ impl Thread {
         fits
     }
 
-    /// Drops the earliest parts if the thread exceeds its limit, down to somewhat less than the limit, so that the
-    /// next change need not do this again.
+    /// Drops the earliest parts if the thread exceeds its limit, down to somewhat less than the limit, so that the next
+    /// change need not drop more.
     pub(super) fn truncate_to(&mut self) {
         let ThreadSize {
             limit,
@@ -320,7 +322,7 @@ impl Thread {
             self.reweigh(last);
         }
         if self.size.items > room {
-            // For example, a name that takes all of the capacity.
+            // For example, a name that alone exceeds the limit.
             self.size.items = 0;
             self.forget_items(self.items.len());
         }
@@ -347,20 +349,20 @@ impl Thread {
 }
 
 impl ThreadTerminal {
-    /// Returns the size of the terminal's texts and output.
+    /// Returns the size of the terminal's output, command, working directory and state, in bytes.
     fn held_bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.kept_bytes() + text(&self.command) + text(&self.cwd) + self.state_weight
     }
 
-    /// Measures the terminal's state again, without its output and texts.
+    /// Updates the recorded size of the terminal's exit status, dimensions and capabilities.
     pub(super) fn weigh(&mut self) {
         self.state_weight =
             weight(&self.exit_status) + weight(&self.size) + weight(&self.capabilities);
     }
 }
 
-/// The sizes of those parts of a tool call that can be large.
+/// The sizes of the tool call parts that can be large, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ToolCallSize {
     pub(super) content: usize,
@@ -380,14 +382,14 @@ impl ThreadToolCall {
             raw_output,
             capabilities,
         } = self.part_sizes;
-        // The names of the tool and of its kind are stored beside the title.
+        // The names of the tool and of its kind are stored along with the title.
         let names = self.name.as_ref().map_or(0, String::len) + self.kind.as_str().len();
         let texts = self.id.as_str().len() + self.title.len() + names;
         let large = content + locations + raw_input + raw_output + capabilities;
         size_of::<Self>() + texts + self.status.as_str().len() + large
     }
 
-    /// Drops every part that is larger than `room`.
+    /// Drops every part of the call that is larger than `room` bytes.
     fn drop_content(&mut self, room: usize) {
         self.is_truncated = true;
         if self.part_sizes.content > room {

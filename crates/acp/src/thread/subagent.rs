@@ -1,4 +1,4 @@
-//! Subagents, and messages between sessions.
+//! Applying subagent updates and messages between sessions to a thread.
 
 use acp_wire::v1::{
     ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
@@ -9,40 +9,40 @@ use acp_wire::v2::StateUpdate;
 use super::weight::weight;
 use super::{ItemKind, Thread, ThreadHandle};
 
-/// A subagent's thread has this fraction of its parent's limit.
+/// The divisor that gives the limit of a subagent's thread from its parent's limit.
 const SHARE: usize = 64;
 
-/// A subagent, with its own thread.
+/// A subagent in a thread, with its own thread.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadSubagent {
-    /// Its session.
+    /// The id of the subagent's session.
     pub session_id: SessionId,
     /// The title that is shown to the user.
     pub title: Option<String>,
     /// A longer description.
     pub description: Option<String>,
-    /// What a client may do with it. `None` means nothing.
+    /// The actions that a client may take on the subagent. `None` means no actions.
     pub capabilities: Option<SubagentSessionCapabilities>,
-    /// Its state, if the agent reports it.
+    /// The subagent's state, if the agent reports it.
     pub state: Option<StateUpdate>,
-    /// Its working directory, if that is not its parent's.
+    /// The working directory, if it differs from the parent's.
     pub cwd: Option<String>,
-    /// Its further roots, if they are not its parent's.
+    /// The additional roots, if they differ from the parent's.
     pub additional_directories: Option<Vec<String>>,
-    /// Its thread. When it changes, this item of the parent's thread gets a new revision.
+    /// The subagent's thread. When it changes, this item in the parent's thread gets a new revision.
     pub thread: ThreadHandle,
 }
 
 impl ThreadSubagent {
-    /// Returns the name to show.
+    /// Returns the display name: the title, or the session id if there is none.
     #[must_use]
     pub fn name(&self) -> &str {
         let title = self.title.as_deref().filter(|title| !title.is_empty());
         title.unwrap_or(self.session_id.as_str())
     }
 
-    /// Returns `true` if the agent reports that it is working or waits for the user.
+    /// Returns `true` if the agent reports that the subagent is working or waiting for the user.
     #[must_use]
     pub fn is_running(&self) -> bool {
         matches!(
@@ -90,7 +90,7 @@ impl ThreadSubagent {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadSessionMessage {
-    /// Its id in this session.
+    /// The message's id in this session.
     pub id: MessageId,
     /// The sender, if the agent reports it.
     pub sender: Option<SessionId>,
@@ -108,13 +108,13 @@ impl ThreadSessionMessage {
 }
 
 impl Thread {
-    /// Returns a subagent of this session, unless its item was dropped.
+    /// Returns the subagent with this session id, unless its item was dropped.
     #[must_use]
     pub fn subagent(&self, id: &SessionId) -> Option<&ThreadSubagent> {
         self.subagents().find(|subagent| subagent.session_id == *id)
     }
 
-    /// Returns the subagents of this session, in the order in which they were announced.
+    /// Returns an iterator over the session's subagents, in the order in which they were announced.
     pub fn subagents(&self) -> impl Iterator<Item = &ThreadSubagent> {
         self.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Subagent(subagent) => Some(&**subagent),
@@ -153,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// Returns the number of a subagent's item. There are few subagents, so a search from the end is fast enough.
+    /// Returns a subagent's item number. There are few subagents, so a linear search from the end is fast enough.
     fn find_subagent(&self, id: &SessionId) -> Option<usize> {
         let is_it =
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// Returns the number of the item of a message between sessions, and adds it if it is new.
+    /// Returns the item number of a message between sessions, and adds the item if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

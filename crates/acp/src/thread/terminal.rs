@@ -1,4 +1,4 @@
-//! Terminals of a thread.
+//! Terminals in a thread, and their output.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::utf8::Utf8Pieces;
 
-/// How many bytes of a terminal's output a thread stores.
+/// The maximum size of a terminal's stored output, in bytes.
 pub(super) const KEPT: usize = 1024 * 1024;
 
 /// A terminal as the user sees it: the end of its output, and its exit status.
@@ -21,11 +21,11 @@ pub struct ThreadTerminal {
     pub cwd: Option<String>,
     /// The exit status.
     pub exit_status: Option<TerminalExitStatus>,
-    /// Whether the agent has released it; its output stays.
+    /// Whether the agent has released the terminal. Its output stays.
     pub is_released: bool,
-    /// The size, if the agent reports it.
+    /// The dimensions of the terminal, if the agent reports them.
     pub size: Option<TerminalSize>,
-    /// What a client may do with it, if the agent reports it.
+    /// The actions that a client may take on the terminal, if the agent reports them.
     pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,
@@ -34,38 +34,38 @@ pub struct ThreadTerminal {
     cleared_at: u64,
     /// The thread's revision at the last update of this terminal.
     pub(super) last_revision: u64,
-    /// Its size, in bytes.
+    /// The terminal's size in bytes.
     pub(super) weight: usize,
-    /// The size of its state without the output and the texts, in bytes.
+    /// The size of the exit status, dimensions and capabilities, in bytes.
     pub(super) state_weight: usize,
 }
 
 impl ThreadTerminal {
-    /// Returns the stored output: the last MiB.
+    /// Returns the stored output, which is at most the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
     }
 
-    /// Returns how many bytes of output are stored.
+    /// Returns the number of stored output bytes.
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept_bytes
     }
 
-    /// Returns how many bytes were printed in total.
+    /// Returns the total number of bytes printed.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.total_bytes
     }
 
-    /// Returns how many bytes had been printed when the output was last cleared, which is where the shown output
-    /// starts. An agent of version 2 clears the output when it replaces it.
+    /// Returns the value of [`total_bytes`](Self::total_bytes) when the output was last cleared, which is where the
+    /// shown output starts. A version 2 agent clears the output by replacing it.
     #[must_use]
     pub fn cleared_at(&self) -> u64 {
         self.cleared_at
     }
 
-    /// Returns the output after the first `seen` bytes of everything printed, as far as it is stored.
+    /// Returns the stored output after the first `seen` bytes printed.
     #[must_use]
     pub fn output_since(&self, seen: u64) -> String {
         let mut at = self.total_bytes - self.kept_bytes as u64;
@@ -75,8 +75,8 @@ impl ThreadTerminal {
             if at >= seen {
                 out.push_str(chunk);
             } else if end > seen {
-                // `seen` was the end of the output, and so of a chunk, at an earlier read. It can be inside a chunk
-                // now because chunks are joined, but chunks are never split, so it is a character boundary.
+                // At an earlier read, `seen` was the end of the output, and so the end of a chunk. It can be inside a
+                // chunk now because chunks are joined, but chunks are never split, so it is a character boundary.
                 let within = usize::try_from(seen - at).unwrap_or(0);
                 out.push_str(chunk.get(within..).unwrap_or_default());
             }
@@ -85,7 +85,7 @@ impl ThreadTerminal {
         out
     }
 
-    /// Applies an update.
+    /// Applies an update to the terminal.
     pub(super) fn apply(&mut self, update: &TerminalUpdate) {
         if let Some(command) = &update.command {
             self.command.clone_from(command);
@@ -113,19 +113,19 @@ impl ThreadTerminal {
         }
     }
 
-    /// Clears the output, because other output replaces it.
+    /// Clears the output before other output replaces it.
     pub(super) fn clear(&mut self) {
         self.pieces.clear();
         self.chunks.clear();
         self.kept_bytes = 0;
-        // Readers have not seen any output from here on.
+        // Readers have not seen any output after this position.
         self.cleared_at = self.total_bytes;
     }
 
     /// Prints base64-encoded bytes, which may end within a character.
     pub(super) fn print_base64(&mut self, data: &str) {
         let Ok(bytes) = STANDARD.decode(data.trim()) else {
-            tracing::warn!("a terminal's output is not base64");
+            tracing::warn!("ignoring terminal output that is not valid base64");
             return;
         };
         let text = self.pieces.push(&bytes);

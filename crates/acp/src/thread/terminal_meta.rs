@@ -1,8 +1,8 @@
-//! Terminals that an agent runs itself and shows through `_meta` of its tool calls.
+//! Display terminals that an agent reports in `_meta` of its tool calls.
 //!
-//! The specification does not have this, but the most used agents do it, and clients show it: a `terminal_info`, any
-//! number of `terminal_output` or `terminal_output_delta`, and a `terminal_exit`, each an object with `terminal_id`.
-//! In version 2 it has become part of the protocol.
+//! This is not part of the specification of version 1, but the most used agents do it, and clients show it: a
+//! `terminal_info`, any number of `terminal_output` or `terminal_output_delta`, and a `terminal_exit`, each an object
+//! with `terminal_id`. Version 2 has display terminals in the protocol.
 
 use acp_wire::Meta;
 use acp_wire::v1::{TerminalExitStatus, TerminalId, ToolCallId};
@@ -12,7 +12,7 @@ use super::Thread;
 
 impl Thread {
     pub(super) fn terminal_meta(&mut self, call: &ToolCallId, meta: &Meta) {
-        // Agents with one terminal per call omit its id.
+        // Agents with one terminal per call omit the terminal's id.
         let id = |value: &Value| {
             let id = value.get("terminal_id").and_then(Value::as_str);
             TerminalId::from(id.unwrap_or(call.as_str()))

@@ -1,4 +1,4 @@
-//! Tool calls, built from their updates.
+//! Applying tool call updates to a thread.
 
 use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
@@ -14,9 +14,9 @@ use crate::update::ToolCallPatch;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ThreadToolCall {
-    /// Its id.
+    /// The id of the call.
     pub id: ToolCallId,
-    /// The tool's name for programs, if the agent reports it.
+    /// The programmatic name of the tool, if the agent reports it.
     pub name: Option<String>,
     /// The title that is shown to the user; empty if the agent has not sent one.
     pub title: String,
@@ -24,26 +24,26 @@ pub struct ThreadToolCall {
     pub kind: ToolKind,
     /// The status.
     pub status: ToolCallStatus,
-    /// Whether it was unfinished when its turn was cancelled.
+    /// Whether the call was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
     /// The content that the call has produced.
     pub content: Vec<ThreadToolCallContent>,
-    /// The files it works on.
+    /// The files that the call works on.
     pub locations: Vec<ToolCallLocation>,
-    /// The input of the tool.
+    /// The tool's input.
     pub raw_input: Option<Value>,
-    /// The output of the tool.
+    /// The tool's output.
     pub raw_output: Option<Value>,
-    /// What a client may do with the call.
+    /// The actions that a client may take on the call.
     pub capabilities: Option<ToolCallCapabilities>,
-    /// Whether a part was dropped because the thread exceeded its limit:
+    /// Whether a part of the call was dropped because the thread exceeded its limit:
     /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
     pub(super) part_sizes: ToolCallSize,
 }
 
 impl ThreadToolCall {
-    /// Creates a call without any other data.
+    /// Creates a call with this id and no other data.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         Self {
             id: id.into(),
@@ -68,13 +68,13 @@ impl ThreadToolCall {
         self.is_cancelled || self.has_ended()
     }
 
-    /// Returns `true` if the agent reported that the call has ended.
+    /// Returns `true` if the agent has reported that the call has ended.
     fn has_ended(&self) -> bool {
         use ToolCallStatus::{Cancelled, Completed, Failed};
         matches!(self.status, Completed | Failed | Cancelled)
     }
 
-    /// Applies an update.
+    /// Applies an update to the call.
     pub fn apply(&mut self, update: &ToolCallPatch) {
         if update.is_new {
             *self = Self {
@@ -123,7 +123,7 @@ impl ThreadToolCall {
     }
 
     fn set_status(&mut self, status: ToolCallStatus) {
-        // Some agents send late updates of a call that has ended.
+        // Some agents send late updates for a call that has ended.
         if self.has_ended()
             && matches!(status, ToolCallStatus::Pending | ToolCallStatus::InProgress)
         {
@@ -131,7 +131,7 @@ impl ThreadToolCall {
         }
         match status {
             ToolCallStatus::Cancelled => self.is_cancelled = true,
-            // It completed before the agent noticed that its turn was cancelled.
+            // The call completed before the agent noticed that the turn was cancelled.
             ToolCallStatus::Completed => self.is_cancelled = false,
             _ => {}
         }
@@ -146,9 +146,9 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// Applies an update of a tool call, new or known. If a new call has an id that is already in use by an
-    /// unfinished call (from an earlier permission request or update, or because the agent reuses ids), it is that
-    /// call. If the earlier call has finished, the id refers to a new one.
+    /// Applies an update for a new or known tool call. If a new call has the id of an unfinished call (from an earlier
+    /// permission request or update, or because the agent reuses ids), the update applies to the unfinished call. If
+    /// the earlier call has finished, a new call is added.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
         if update.is_new && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
@@ -157,8 +157,8 @@ impl Thread {
         self.change_tool_call(id, |call| call.apply(update));
     }
 
-    /// Changes the tool call with this id, and adds it if it was never announced: some agents send only updates, or a
-    /// permission request first.
+    /// Applies `change` to the tool call with this id, and adds the call if it is new: some agents send only updates,
+    /// or a permission request first.
     pub(super) fn change_tool_call(
         &mut self,
         id: &ToolCallId,
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    /// Applies the tool call of a permission request. Returns the resulting call.
+    /// Applies the tool call in a permission request. Returns the resulting call.
     pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;

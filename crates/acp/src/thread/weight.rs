@@ -1,35 +1,35 @@
-//! Estimates how much memory a value takes, from its serialization.
+//! Estimates of a value's size in memory, from its serialization.
 //!
-//! The estimate is never much too low. The limit of a thread is measured in it, and small JSON can be large in
-//! memory: an object `{"":0}` of seven bytes is a tree node of 632.
+//! The estimate is never much too low. Thread limits are measured with it, and small JSON can be large in memory: the
+//! seven bytes of the object `{"":0}` become a tree node of 632 bytes.
 
 use serde::ser::{
     Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-/// The cost of each kind of value, in bytes.
+/// The memory cost of each kind of value, in bytes.
 mod cost {
-    /// A number, a boolean or `null`.
+    /// The cost of a number, a boolean or `null`.
     pub(super) const SCALAR: usize = 8;
-    /// A text, beside its bytes: the pointer, and what the allocator rounds up.
+    /// The cost of a string in addition to its bytes: the pointer, and the allocator's rounding.
     pub(super) const TEXT: usize = 48;
-    /// A list, beside its items.
+    /// The cost of a list in addition to its items.
     pub(super) const LIST: usize = 64;
-    /// An item of a list, beside its contents: twice the size of a `Value`, because lists grow by doubling.
+    /// The cost of a list item in addition to its content: twice the size of a `Value`, because lists grow by doubling.
     pub(super) const ITEM: usize = 64;
-    /// A map: a B-tree node, which has capacity for eleven entries.
+    /// The cost of a map: a B-tree node, which has capacity for eleven entries.
     pub(super) const MAP: usize = 704;
-    /// An entry of a map. Nodes are at least half full.
+    /// The cost of a map entry. Nodes are at least half full.
     pub(super) const ENTRY: usize = 160;
-    /// A struct: twice the size of the largest struct of the protocol that occurs in lists.
+    /// The cost of a struct: twice the size of the largest protocol struct that occurs in lists.
     pub(super) const RECORD: usize = 640;
 }
 
 /// Returns the estimated size of `value` in memory, in bytes.
 pub(crate) fn weight<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut sum = WeightSum(0);
-    // This cannot fail: everything that can be written as JSON can be written here.
+    // This cannot fail: everything that can be serialized as JSON can be serialized here.
     let _ = value.serialize(&mut sum);
     sum.0
 }

@@ -11,6 +11,7 @@ use crate::model::step::Step;
 use crate::project::{self, ProjectFiles, ProjectHint};
 use crate::text::{fenced, one_line};
 use crate::tools::list::names;
+use crate::tools::read::without_line_numbers;
 
 impl TurnProgress<'_> {
     /// Returns the next steps of `/test`.
@@ -159,10 +160,11 @@ impl TurnProgress<'_> {
             return Err(call("list", json!({})));
         };
         let names = names.unwrap_or_default();
-        let files: HashMap<String, Option<&str>> = self
+        let files: HashMap<String, Option<String>> = self
             .calls_of_tool("read")
             .filter_map(|(request, result)| {
-                let text = (result.status == ToolStatus::Done).then_some(result.text.as_str());
+                let text =
+                    (result.status == ToolStatus::Done).then(|| without_line_numbers(&result.text));
                 Some((of(request)?, text))
             })
             .collect();
@@ -170,7 +172,7 @@ impl TurnProgress<'_> {
             names: names.iter().map(String::as_str).collect(),
             texts: files
                 .iter()
-                .map(|(name, text)| (name.as_str(), *text))
+                .map(|(name, text)| (name.as_str(), text.as_deref()))
                 .collect(),
             lists: listings
                 .iter()

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::one_line;
+use crate::tools::read::without_line_numbers;
 
 /// How many words of a goal are searched for.
 const WORDS: usize = 4;
@@ -84,7 +85,8 @@ pub(super) fn survey(
             continue;
         }
         // Take the first line with letters from prose, and the name from a manifest.
-        let line = result.text.lines().map(str::trim).find(|line| {
+        let file = without_line_numbers(&result.text);
+        let line = file.lines().map(str::trim).find(|line| {
             if manifest(&[name.to_owned()]).is_some() {
                 line.contains("name") || line.starts_with("module")
             } else {

@@ -22,6 +22,18 @@ impl HeardRequest {
         self.conversation.iter().map(line).collect()
     }
 
+    /// The texts of all results of tools, as the model gets them.
+    pub fn results(&self) -> Vec<String> {
+        let results = self
+            .conversation
+            .iter()
+            .filter_map(|message| match message {
+                ModelMessage::ToolResult(result) => Some(result.text.clone()),
+                _ => None,
+            });
+        results.collect()
+    }
+
     /// The texts of the last prompt.
     pub fn prompt(&self) -> Vec<ContentBlock> {
         let prompts = self.conversation.iter().rev();

@@ -157,7 +157,7 @@ fn one_that_speaks_version_2_only_is_spoken_to_in_that_if_the_person_says_so() {
         (draft, "sh speaks protocol version 2, which is a draft"),
         (
             refusing,
-            "sh refused the connection: unsupported protocol version",
+            "sh rejected the connection: unsupported protocol version",
         ),
     ] {
         let project = TestProject::new();

@@ -1,10 +1,10 @@
-//! The style of a terminal cell, and how the theme shows it.
+//! The style of a terminal cell, and its conversion to the theme's colors.
 
 use ratatui::style::{Color, Modifier, Style};
 
 use crate::theme::{Colors, Theme};
 
-/// The style of a text.
+/// The colors and attributes of terminal text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct TextStyleState {
     fg: Option<Color>,
@@ -28,13 +28,13 @@ impl TextStyleState {
         }
     }
 
-    /// Whether text in this style is visible.
+    /// Returns `true` if text in this style is visible.
     pub(super) fn is_visible(self, text: &str) -> bool {
         let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
         !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
     }
 
-    /// Converts the style to the available colors.
+    /// Converts the style to the colors that are available.
     pub(super) fn style(self, theme: &Theme) -> Style {
         let mut style = theme.text.add_modifier(self.modifiers);
         style.fg = self
@@ -48,7 +48,7 @@ impl TextStyleState {
         style
     }
 
-    /// Applies a sequence that sets colors and attributes.
+    /// Applies an SGR sequence, which sets colors and attributes.
     fn apply_sgr(&mut self, parameters: &str) {
         let mut numbers = parameters
             .split(';')
@@ -95,8 +95,9 @@ impl TextStyleState {
     }
 }
 
-/// Splits a row that has scrolled off the screen into pieces with their styles. Such a row contains text and the style
-/// sequences that the screen writes, and no others.
+/// Splits a row that has scrolled off the screen into pieces with their styles.
+///
+/// Such a row contains only text and the style sequences that the screen writes.
 pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, TextStyleState)> {
     let mut look = TextStyleState::default();
     row.split("\u{1b}[").enumerate().map(move |(n, piece)| {
@@ -121,7 +122,7 @@ fn convert_color(color: vt100::Color) -> Option<Color> {
     })
 }
 
-/// Returns the color, or the nearest available one.
+/// Returns the color if available, or else the nearest one that is.
 fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     let (r, g, b) = match (color, colors) {
         (_, Colors::None) => return None,
@@ -137,7 +138,7 @@ fn nearest_color(color: Color, colors: Colors) -> Option<Color> {
     NAMED.iter().min_by_key(distance).map(|(color, _)| *color)
 }
 
-/// Returns the value of one of the 240 colors after the named ones: a cube, and a row of grays.
+/// Returns the RGB value of one of the 240 colors after the named ones: a cube and a row of grays.
 fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     if index >= 232 {
         let grey = 8 + 10 * (index - 232);
@@ -148,7 +149,7 @@ fn indexed_rgb(index: u8) -> (u8, u8, u8) {
     (level(at / 36), level(at / 6 % 6), level(at % 6))
 }
 
-/// The 16 named colors in order, and what xterm shows for them.
+/// The 16 named colors in order, with the RGB values that xterm shows for them.
 const NAMED: [(Color, (u8, u8, u8)); 16] = [
     (Color::Black, (0, 0, 0)),
     (Color::Red, (205, 0, 0)),

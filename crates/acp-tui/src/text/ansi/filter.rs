@@ -2,12 +2,13 @@
 
 use crate::text::columns::is_hidden;
 
-/// The most repetitions by one sequence. Some programs draw lines that way; none draws longer ones.
+/// The maximum number of repetitions by one sequence. Some programs draw lines that way; none draws longer ones.
 const REPEATED: u32 = 500;
 
-/// A filter that passes on what affects a screen: text, and the sequences that move the cursor and set colors. Titles,
-/// links, images and all other strings for the terminal are dropped, however long they are, so that they need not be
-/// buffered.
+/// A filter that passes on text and the sequences that move the cursor and set colors.
+///
+/// Titles, links, images and all other strings for the terminal are dropped, however long they are, so that they need
+/// not be buffered.
 #[derive(Default)]
 pub(super) struct AnsiFilter {
     state: AnsiState,
@@ -17,18 +18,18 @@ pub(super) struct AnsiFilter {
 enum AnsiState {
     #[default]
     Ground,
-    /// After an escape.
+    /// After an escape character.
     Escape,
     /// After an escape and an intermediate character; one more character follows.
     Designation,
-    /// In a control sequence: its last number, and its largest.
+    /// In a control sequence. Contains its last number and its largest.
     Sequence(u32, u32),
-    /// In a string for the terminal; `true` for an operating system command, which is on one line.
+    /// In a string for the terminal; `true` for an operating system command, which is limited to one line.
     Text(bool),
 }
 
 impl AnsiFilter {
-    /// Returns the filtered text of the next piece of output.
+    /// Filters the next piece of output.
     pub(super) fn text(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len() + piece.len() / 16);
         for c in piece.chars() {

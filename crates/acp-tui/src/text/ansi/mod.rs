@@ -1,5 +1,7 @@
-//! The output of a command, as a terminal would show it: with colors, redrawn progress bars, and a screen that scrolls.
-//! None of it can control the real terminal.
+//! Renders the output of a command as a terminal would show it.
+//!
+//! That includes colors, redrawn progress bars, and a screen that scrolls. None of the output can control the real
+//! terminal.
 
 mod colors;
 mod filter;
@@ -23,34 +25,34 @@ use self::filter::AnsiFilter;
 use super::columns::pluralize;
 use crate::Theme;
 
-/// The most scrolled-off lines that are stored.
+/// The maximum number of scrolled-off lines that are stored.
 const KEPT: usize = 2_000;
 
-/// The most bytes of them that are stored.
+/// The maximum size of the stored scrolled-off lines, in bytes.
 const KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 /// The height of the screen if the agent does not specify it: more than most commands redraw.
 const ROWS: u16 = 50;
 
-/// The most rows and columns that an agent can specify.
+/// The maximum number of rows or columns that an agent can specify.
 const LARGEST: u16 = 500;
 
-/// The fewest columns that an agent can specify.
+/// The minimum number of columns that an agent can specify.
 const NARROWEST: u16 = 20;
 
-/// How long output is read at once. The rest is read in later frames.
+/// The time limit for reading output at once. The rest is read in later frames.
 const AT_ONCE: Duration = Duration::from_millis(6);
 
-/// How much is read between two checks of the clock, in bytes.
+/// The amount of output read between two checks of the clock, in bytes.
 const PIECE: usize = 1024;
 
-/// The output of a command on a screen as wide as the view, with the lines that have scrolled off it.
+/// A command's output on a screen as wide as the view, with the lines that have scrolled off.
 pub(crate) struct TerminalText {
     parser: Parser<Scrollback>,
     filter: AnsiFilter,
     /// The rows and columns of the screen.
     size: (NonZeroU16, NonZeroU16),
-    /// The position in the whole output up to which it was read.
+    /// The position in the whole output up to which it has been read.
     read_len: u64,
     /// The position at which the output was last cleared.
     cleared_at: u64,
@@ -75,8 +77,10 @@ impl TerminalText {
         }
     }
 
-    /// Reads new output of a terminal, for a few milliseconds. Returns whether there is more to read; if so, call it
-    /// again in the next frame. Starts from the beginning if the width has changed or the output was cleared.
+    /// Reads new output from a terminal for a few milliseconds; returns whether there is more to read.
+    ///
+    /// If so, call it again in the next frame. Starts from the beginning if the width has changed or the output was
+    /// cleared.
     pub(crate) fn update(&mut self, terminal: &ThreadTerminal, width: u16) -> bool {
         let size = screen_size(terminal, width);
         if size != self.size || terminal.cleared_at() != self.cleared_at {
@@ -115,7 +119,7 @@ impl TerminalText {
         !rest.is_empty()
     }
 
-    /// Returns the number of lines, including the one that says how many were dropped.
+    /// Returns the number of lines, including the note about dropped lines.
     pub(crate) fn len(&self) -> usize {
         let scrolled = self.parser.callbacks();
         usize::from(scrolled.earlier_note(0).is_some())
@@ -123,7 +127,7 @@ impl TerminalText {
             + usize::from(self.used_rows)
     }
 
-    /// Returns a range of the lines, none wider than the width they were read for.
+    /// Returns a range of lines, none wider than the width they were read for.
     pub(crate) fn lines(&self, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
         let scrolled = self.parser.callbacks();
         let earlier = scrolled.earlier_note(0);
@@ -147,7 +151,7 @@ impl TerminalText {
             .collect()
     }
 
-    /// Returns at most `count` of the last lines, after one that says how many lines precede them.
+    /// Returns up to `count` of the last lines, after a note that counts the lines before them.
     pub(crate) fn tail(&self, count: usize, theme: &Theme) -> Vec<Line<'static>> {
         let len = self.len();
         if len <= count {
@@ -163,7 +167,7 @@ impl TerminalText {
         lines
     }
 
-    /// Returns the contents of a row of the screen, without the empty cells at its end.
+    /// Returns the pieces of a screen row, without the empty cells at its end.
     fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, TextStyleState)> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
@@ -189,7 +193,7 @@ impl TerminalText {
         (0..end).filter_map(shown)
     }
 
-    /// Builds a line from pieces.
+    /// Builds a line from styled pieces.
     fn render_line(
         &self,
         pieces: impl Iterator<Item = (String, TextStyleState)>,
@@ -226,7 +230,7 @@ impl TerminalText {
         line
     }
 
-    /// Builds a line that is not part of the output.
+    /// Builds a line for a note, which is not part of the output.
     fn render_note(&self, text: &str, theme: &Theme) -> Line<'static> {
         let width = usize::from(self.size.1.get());
         let mut text = text.to_owned();
@@ -237,8 +241,10 @@ impl TerminalText {
     }
 }
 
-/// Returns the size of the screen. An agent that runs a program on a terminal of its own specifies that terminal's
-/// size, because the output would look wrong on another. The screen is never wider than the view.
+/// Returns the size of the screen, which is never wider than the view.
+///
+/// An agent that runs a program on a terminal of its own specifies that terminal's size, because the output would look
+/// wrong at another size.
 fn screen_size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
     let said = terminal.size.as_ref();
     let rows = said.map_or(ROWS, |size| size.rows.clamp(2, LARGEST));
@@ -256,12 +262,12 @@ struct Scrollback {
     bytes: usize,
     /// The number of rows that were dropped before these.
     dropped_rows: usize,
-    /// Output was lost before those.
+    /// Whether output before those rows was lost.
     lost: bool,
 }
 
 impl Scrollback {
-    /// Returns the note above the rows, if any; `more` rows are not shown either.
+    /// Returns the note above the rows, if any; `more` counts further rows that are not shown.
     fn earlier_note(&self, more: usize) -> Option<String> {
         let count = self.dropped_rows + more;
         match (self.lost, count) {

@@ -1,4 +1,4 @@
-//! The change of a file, whatever format it comes from.
+//! The change to a file, independent of the format it comes from.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -9,16 +9,16 @@ use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 
 use crate::text::columns::{group_thousands, pluralize};
 
-/// The largest texts that are compared, in bytes of both.
+/// The maximum size of texts to compare, in bytes of both together.
 pub(super) const LARGEST: usize = 4 * 1024 * 1024;
 
-/// The number of unchanged lines around changed ones.
+/// The number of context lines around changed lines.
 const CONTEXT: usize = acp_host::question::CONTEXT;
 
-/// The most text whose words are compared at once, in bytes: more than that was rewritten.
+/// The maximum length of text to compare word by word, in bytes. Longer text was probably rewritten.
 const WORDS: usize = 64 * 1024;
 
-/// The change of a file.
+/// The change to a file.
 #[derive(Debug, Default)]
 pub(super) struct FileDiff<'t> {
     /// The file's path.
@@ -44,7 +44,7 @@ pub(super) struct FileDiff<'t> {
 pub(super) struct Hunk<'t> {
     /// The number of lines between the previous hunk and this one.
     pub lines_before: usize,
-    /// Where the hunk is, as the patch says.
+    /// The section heading after the second `@@` of a patch's hunk header. May be empty.
     pub title: &'t str,
     /// The hunk's lines.
     pub rows: Vec<DiffRow<'t>>,
@@ -53,29 +53,29 @@ pub(super) struct Hunk<'t> {
 /// A line of a diff.
 #[derive(Debug, Clone)]
 pub(super) struct DiffRow<'t> {
-    /// What happened to the line.
+    /// The kind of the line: unchanged, removed or added.
     pub kind: DiffRowKind,
-    /// The old and the new line number. On the side where a changed line does not exist, the number of its neighbor.
+    /// The old and the new line number. If the line does not exist on a side, the number of its neighbor there.
     pub numbers: [usize; 2],
     /// The line without its line ending.
     pub text: &'t str,
-    /// The line does not end with a line feed.
+    /// Whether the line lacks a line feed at its end.
     pub lacks_final_newline: bool,
 }
 
-/// What happened to a line.
+/// The kind of a diff line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiffRowKind {
-    /// It is unchanged.
+    /// The line is unchanged.
     Context,
-    /// It was removed.
+    /// The line was removed.
     Removed,
-    /// It was added.
+    /// The line was added.
     Added,
 }
 
 impl<'t> FileDiff<'t> {
-    /// Describes a change that the agent reports without the file's texts.
+    /// Creates the diff for a change that the agent reports without the file's texts.
     pub(super) fn from_statement(change: &FileChange) -> Self {
         let mut file = Self {
             path: change.path.clone(),
@@ -95,7 +95,7 @@ impl<'t> FileDiff<'t> {
         file
     }
 
-    /// Compares the texts of a file. Texts above `largest` are not compared.
+    /// Compares the old and the new text of a file. Texts above `largest` bytes are not compared.
     pub(super) fn of_texts(
         change: &FileChange,
         texts: &'t FileTexts,
@@ -171,7 +171,7 @@ impl<'t> FileDiff<'t> {
         }
     }
 
-    /// Whether carriage returns at line ends are shown. If all lines have one, or none, they are not.
+    /// Returns `true` if carriage returns at line endings are shown: only some of the lines have one.
     pub(super) fn shows_carriage_returns(&self) -> bool {
         let mut with = false;
         let mut without = false;
@@ -190,7 +190,7 @@ impl<'t> FileDiff<'t> {
         self.added + self.removed
     }
 
-    /// Whether all lines are added, or all removed.
+    /// Returns `true` if all lines are added or all are removed.
     pub(super) fn one_sided_note(&self) -> bool {
         let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
         let mut kinds = rows.map(|row| row.kind);
@@ -198,7 +198,7 @@ impl<'t> FileDiff<'t> {
         first != Some(DiffRowKind::Context) && kinds.all(|kind| Some(kind) == first)
     }
 
-    /// Describes how many lines are not shown.
+    /// Formats the note about changed lines that are not shown, if there are any.
     pub(super) fn hidden_lines_note(&self, shown: usize) -> Option<String> {
         let left = self.changed().saturating_sub(shown);
         let more = if shown > 0 { "more " } else { "" };
@@ -212,7 +212,7 @@ impl<'t> FileDiff<'t> {
 }
 
 impl<'t> Hunk<'t> {
-    /// Appends lines of one text. `other` is the corresponding position in the other text.
+    /// Appends lines from one text. `other` is the corresponding position in the other text.
     fn extend(&mut self, kind: DiffRowKind, lines: &[&'t str], range: Range<usize>, other: usize) {
         let start = range.start;
         for (n, line) in lines.get(range).unwrap_or_default().iter().enumerate() {
@@ -231,7 +231,7 @@ impl<'t> Hunk<'t> {
         }
     }
 
-    /// Returns the byte ranges to emphasize in each of the first `count` lines: what has changed within the line.
+    /// Returns the byte ranges that changed within each of the first `count` lines, for emphasis.
     pub(super) fn changed_ranges(&self, count: usize, until: Instant) -> Vec<Vec<Range<usize>>> {
         let rows = self.rows.get(..count).unwrap_or(&self.rows);
         let mut stressed = vec![Vec::new(); rows.len()];
@@ -259,7 +259,7 @@ impl<'t> Hunk<'t> {
     }
 }
 
-/// Returns what has changed between removed lines and those that replace them, for each of them in order.
+/// Returns the changed ranges in removed lines and in the lines that replace them, in order.
 fn changed_words(
     removed: &[DiffRow<'_>],
     added: &[DiffRow<'_>],

@@ -1,4 +1,4 @@
-//! Diffs of files as lines: unified or side by side, with syntax colors over the colors of the change.
+//! Renders file diffs as lines: unified or side by side, with syntax colors over the colors of the change.
 
 mod change;
 mod paint;
@@ -24,27 +24,27 @@ use crate::text::columns::{
     LINE, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
 };
 
-/// The most changed lines of a diff that are shown. The others are counted.
+/// The maximum number of changed lines shown. The rest are counted.
 const CHANGED: usize = 5_000;
 
-/// The most lines of a patch other than changes that are shown.
+/// The maximum number of a patch's other lines shown.
 const REMARKS: usize = 100;
 
-/// The most files that are shown.
+/// The maximum number of files shown.
 const FILES: usize = 500;
 
-/// The width from which on the two sides are shown side by side, unless the user has chosen.
+/// The minimum width for showing two sides by default.
 const WIDE: u16 = 100;
 
-/// The smallest width for two sides.
+/// The minimum width for showing two sides at all.
 const NARROW: u16 = 40;
 
 /// The time limits of a diff.
 #[derive(Debug, Clone, Copy)]
 struct DiffBudget {
-    /// How long lines are compared. After that, the rest counts as changed.
+    /// The time limit for comparing lines. After that, the rest counts as changed.
     lines: Duration,
-    /// How long the words of changed lines are compared. After that, none are emphasized.
+    /// The time limit for comparing words in changed lines. After that, none are emphasized.
     words: Duration,
 }
 
@@ -56,33 +56,33 @@ impl DiffBudget {
     };
 }
 
-/// What to show.
+/// A diff to show, and how much of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DiffRequest<'a> {
-    /// The changes.
+    /// The changes to show.
     pub diff: &'a ThreadDiff,
-    /// The session's directory: paths inside it are shown relative to it.
+    /// The session's directory. Paths inside it are shown relative to it.
     pub cwd: Option<&'a Path>,
-    /// Whether a user decides about the diff. If so, nothing is omitted but unchanged lines.
+    /// Whether a user decides about the diff. If so, only unchanged lines are omitted.
     pub shows_all: bool,
 }
 
-/// How a diff is laid out.
+/// The layout of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum DiffLayout {
-    /// Side by side if it is wide enough, else unified.
+    /// Side by side if the view is wide enough, otherwise unified.
     #[default]
     Auto,
-    /// Old and new lines below each other.
+    /// Unified: old and new lines below each other.
     Unified,
     /// Old lines on the left, new ones on the right; unified below 40 columns.
     SideBySide,
 }
 
-/// Lays out a diff as lines of at most `width` columns. At most 5,000 changed lines are shown; the rest are counted.
+/// Lays out a diff as lines of at most `width` columns.
 ///
-/// Tabs become spaces, and characters that are invisible or change how others look are escaped. A file that was added
-/// or removed has one side and is shown unified.
+/// At most 5,000 changed lines are shown; the rest are counted. Tabs become spaces, and characters that are invisible or
+/// change how others look are escaped. A file that was added or removed has one side and is shown unified.
 pub(crate) fn diff(
     of: DiffRequest<'_>,
     layout: DiffLayout,
@@ -156,22 +156,22 @@ fn diff_with_budget(
     shown.finish()
 }
 
-/// The lines laid out so far.
+/// The output of a diff: the lines laid out so far.
 struct DiffOutput<'a> {
     lines: Vec<Line<'static>>,
     width: usize,
     side_by_side: bool,
     theme: &'a Theme,
     cwd: Option<&'a Path>,
-    /// Whether nothing may be omitted.
+    /// Whether nothing but unchanged lines may be omitted.
     shows_all: bool,
-    /// How many more changed lines may be shown.
+    /// The number of changed lines that may still be shown.
     remaining: usize,
     /// The number of remarks so far.
     remarks: usize,
     /// The number of files so far.
     files: usize,
-    /// When comparing words ends.
+    /// The deadline for comparing words.
     words_deadline: Instant,
 }
 
@@ -210,7 +210,7 @@ impl DiffOutput<'_> {
         }
     }
 
-    /// Returns how much of a line is shown, in characters.
+    /// Returns the maximum number of characters shown of a line.
     fn max_chars(&self) -> usize {
         if self.shows_all { usize::MAX } else { LINE }
     }
@@ -247,7 +247,7 @@ impl DiffOutput<'_> {
         self.push(pieces);
     }
 
-    /// Adds the number of lines between two hunks.
+    /// Adds a note with the number of unchanged lines between two hunks.
     fn push_gap(&mut self, lines: usize, title: &str) {
         if lines > 0 {
             let title = if title.is_empty() {
@@ -260,7 +260,7 @@ impl DiffOutput<'_> {
         }
     }
 
-    /// Adds a line that is not part of a change.
+    /// Adds a line of a patch that is not part of a change.
     fn push_remark(&mut self, text: &str) {
         self.remarks += 1;
         if self.remarks <= REMARKS || self.shows_all {
@@ -299,7 +299,7 @@ impl DiffOutput<'_> {
     }
 }
 
-/// Splits a visible text into pieces, with its escapes in their own style.
+/// Splits visible text into pieces, with the escapes in their own style.
 fn style_pieces(text: &VisibleLine, style: Style, named: Style) -> Vec<(&str, Style)> {
     let mut pieces = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Styles the lines of a change before they are laid out.
+//! Styles the lines of a diff before they are laid out.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,40 +13,41 @@ use crate::text::columns::{VisibleLine, make_visible};
 use crate::text::highlight::{Language, highlighted_lines};
 use crate::theme::{Colors, Theme};
 
-/// The line up to which a file is highlighted from its start. Hunks further down are highlighted on their own, which
-/// may take the inside of a comment or a string for code.
+/// The last line number up to which a file is highlighted from its start.
+///
+/// Hunks further down are highlighted on their own, which may mistake the inside of a comment or a string for code.
 const FROM_THE_TOP: usize = 2_000;
 
 /// A styled line.
 #[derive(Debug)]
 pub(super) struct PaintedRow {
-    /// What happened to the line.
+    /// The kind of the line.
     pub kind: DiffRowKind,
     /// The old and the new line number.
     pub numbers: [usize; 2],
-    /// The text in pieces, each with its style.
+    /// The text in styled pieces.
     pub pieces: Vec<(String, Style)>,
-    /// The line has changed, and does not end with a line feed.
+    /// Whether the line has changed and lacks a line feed at its end.
     pub lacks_final_newline: bool,
 }
 
-/// The styling of the lines of a file.
+/// A painter that styles the lines of a file's diff.
 pub(super) struct DiffPainter<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,
     deadline: Instant,
-    /// How much of a line is shown, in characters.
+    /// The maximum number of characters shown of a line.
     max_chars: usize,
     returns: bool,
     digits: usize,
-    /// Highlighted lines by their number, old and new.
+    /// Highlighted lines by line number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
-    /// The highlighting of the whole file is pending. Highlighting its hunks on their own would give other colors.
+    /// Whether highlighting of the whole file is pending. Highlighting its hunks on their own would give other colors.
     waits: bool,
 }
 
 impl<'a, 't> DiffPainter<'a, 't> {
-    /// Creates a painter. Words are compared until `until`.
+    /// Creates a painter that compares words until the deadline `until`.
     pub(super) fn new(
         file: &'a FileDiff<'t>,
         theme: &'a Theme,
@@ -78,7 +79,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         paint
     }
 
-    /// Styles the lines of a hunk, with at most `left` changed lines.
+    /// Styles the lines of a hunk, with up to `left` changed lines.
     pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
         let mut count = 0;
         for row in &hunk.rows {
@@ -104,7 +105,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
             .collect()
     }
 
-    /// Returns how many digits the largest line number has.
+    /// Returns the number of digits of the largest line number.
     pub(super) fn digits(&self) -> usize {
         self.digits
     }
@@ -118,7 +119,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         };
         let text = self.visible_part(row.text);
         let mut line = make_visible(self.max_chars, text, stressed);
-        // In a changed line that consists of spaces, there is nothing else to see.
+        // In a changed line that consists of spaces, nothing else is visible.
         mark_trailing_spaces(&mut line, row.kind);
         let side = usize::from(row.kind != DiffRowKind::Removed);
         // With few colors, the letters have the color of the change, which syntax colors would hide.
@@ -136,7 +137,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         }
     }
 
-    /// Returns the visible part of a line: with a carriage return at its end only if those are shown.
+    /// Returns the visible part of a line, with a final carriage return only if those are shown.
     fn visible_part<'l>(&self, text: &'l str) -> &'l str {
         match text.strip_suffix('\r') {
             Some(text) if !self.returns => text,
@@ -175,7 +176,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
 }
 
 impl DiffRow<'_> {
-    /// Whether a line belongs to the old text (0) or the new one (1).
+    /// Returns `true` if the line belongs to the old text (side 0) or the new one (side 1).
     fn is_on_side(&self, side: usize) -> bool {
         match self.kind {
             DiffRowKind::Context => true,
@@ -189,7 +190,7 @@ impl DiffRow<'_> {
     }
 }
 
-/// Emphasizes spaces at the end of an added line, which would be invisible otherwise.
+/// Emphasizes trailing spaces of an added line, which would otherwise be invisible.
 fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     let end = line.text.trim_end_matches(' ').len();
     if kind != DiffRowKind::Added || end == line.text.len() {
@@ -202,7 +203,7 @@ fn mark_trailing_spaces(line: &mut VisibleLine, kind: DiffRowKind) {
     line.emphasis.push(end..line.text.len());
 }
 
-/// Splits a line into pieces: the syntax style, if any, over the style of the change.
+/// Splits a line into pieces, with the syntax style, if any, over the style of the change.
 fn split_styles(
     line: &VisibleLine,
     code: Option<&Line<'static>>,
@@ -210,7 +211,7 @@ fn split_styles(
     word: Style,
     named: Style,
 ) -> Vec<(String, Style)> {
-    // If the highlighter has changed the text, its colors would be in the wrong places.
+    // If the highlighter has changed the text, its colors would be misplaced.
     let code = code.filter(|code| {
         let mut rest = line.text.as_str();
         let fits = code.spans.iter().all(|span| {

@@ -1,12 +1,12 @@
-//! Parses patches in git's format. Lines that are not understood are kept, because a patch is shown for review.
+//! Parses patches in git's format. Unknown lines are kept, because a patch is shown for review.
 
 use super::change::{DiffRow, DiffRowKind, FileDiff, Hunk};
 
 /// A part of a patch.
 pub(super) enum PatchPart<'t> {
-    /// The change of a file.
+    /// The change to a file.
     File(FileDiff<'t>),
-    /// A line that is not part of one.
+    /// A line that is not part of a file's change.
     Line(&'t str),
 }
 
@@ -28,11 +28,11 @@ struct PatchReader<'t> {
     /// The path in the `---` line.
     old_path: Option<String>,
     old_mode: Option<&'t str>,
-    /// The numbers of the next line, old and new.
+    /// The old and the new number of the next line.
     numbers: [usize; 2],
-    /// How many lines of the hunk are still to come, old and new.
+    /// The numbers of old and new lines that remain in the hunk.
     remaining: [usize; 2],
-    /// The old line at which the previous hunk ends.
+    /// The old line number at which the previous hunk ends.
     hunk_end: usize,
 }
 
@@ -68,7 +68,7 @@ impl<'t> PatchReader<'t> {
         }
     }
 
-    /// Parses a header line of a file; returns whether it was understood.
+    /// Parses a header line for a file; returns whether the line was recognized.
     fn read_file_header(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -114,7 +114,7 @@ impl<'t> PatchReader<'t> {
         true
     }
 
-    /// Parses a line of a hunk, if more are to come; returns whether it was one.
+    /// Parses a line of the current hunk; returns whether the line belongs to it.
     fn read_hunk_line(&mut self, line: &'t str) -> bool {
         let Some(file) = &mut self.file else {
             return false;
@@ -177,7 +177,7 @@ impl<'t> PatchReader<'t> {
         true
     }
 
-    /// Parses a hunk's header, such as `-1,3 +1,4 @@ fn main() {`; returns whether it was understood.
+    /// Parses a hunk header such as `-1,3 +1,4 @@ fn main() {`; returns whether it was recognized.
     fn begin_hunk(&mut self, header: &'t str) -> bool {
         let read = || {
             let (ranges, title) = header.split_once(" @@")?;
@@ -231,7 +231,7 @@ impl<'t> PatchReader<'t> {
         self.hunk_end = 0;
     }
 
-    /// Keeps a line that is none of these.
+    /// Adds a line of no known kind.
     fn push_other(&mut self, line: &'t str) {
         match &mut self.file {
             Some(file) if file.notes.iter().any(|note| note == "binary") => {}
@@ -249,7 +249,7 @@ fn parse_path(text: &str) -> Option<String> {
     (path != "/dev/null").then(|| unquote(path))
 }
 
-/// Returns the path of `diff --git path path`, if both are the same.
+/// Returns the path from `diff --git path path`, if both paths are the same.
 fn common_path(paths: &str) -> Option<String> {
     let middle = paths.len() / 2;
     let (old, new) = (
@@ -259,7 +259,7 @@ fn common_path(paths: &str) -> Option<String> {
     (old == new).then(|| unquote(old))
 }
 
-/// Removes the quotes that git puts around unusual paths.
+/// Unquotes a path that git has quoted because it is unusual.
 fn unquote(path: &str) -> String {
     let path = path.strip_suffix('\r').unwrap_or(path);
     let inside = path

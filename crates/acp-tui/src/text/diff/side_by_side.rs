@@ -42,7 +42,7 @@ pub(super) fn lines(
     lines
 }
 
-/// Pairs the lines that stand beside each other: removed lines and those that replace them, in order.
+/// Pairs the lines that appear beside each other: removed lines and their replacements, in order.
 fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRow>)> {
     let mut pairs = Vec::new();
     let mut rest = rows.iter().peekable();
@@ -65,7 +65,7 @@ fn pair_rows(rows: &[PaintedRow]) -> Vec<(Option<&PaintedRow>, Option<&PaintedRo
     pairs
 }
 
-/// Lays out a line on its side.
+/// Lays out a line in the column for its side.
 fn render_half(
     row: &PaintedRow,
     side: usize,

@@ -8,7 +8,7 @@ use super::paint::PaintedRow;
 use crate::Theme;
 use crate::text::columns::{TextRow, break_rows};
 
-/// The number of columns that must remain for code if line numbers are shown.
+/// The minimum number of columns for code if line numbers are shown.
 const CODE: usize = 20;
 
 /// Lays out a hunk. `digits` is the width of the largest line number.
@@ -45,8 +45,10 @@ pub(super) fn lines(
     lines
 }
 
-/// Lays out a line of a change in as many rows as it takes: the gutter, the sign and the text, and a row that says that
-/// no line feed ends it. `numbers` is the width of what `gutter` returns, for the first row and for the others.
+/// Lays out a changed line in as many rows as it needs.
+///
+/// The rows have the gutter, the sign and the text; a last one says if no line feed ends the line. `numbers` is the
+/// width of the strings that `gutter` returns for the first row and for the others.
 pub(super) fn block(
     row: &PaintedRow,
     gutter: impl Fn(bool) -> String,

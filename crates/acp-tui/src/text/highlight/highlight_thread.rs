@@ -13,14 +13,15 @@ use tokio::sync::Notify;
 use super::{Highlighter, Language, MAX_BYTES, MAX_LINE, MAX_LINES};
 use crate::theme::{Background, Colors, Theme};
 
-/// The most texts in the queue. Beyond that, the oldest one is dropped until it is requested again.
+/// The maximum number of texts in the queue. Beyond that, the oldest is dropped until it is requested again.
 const WAITING: usize = 256;
 
-/// How many lines are highlighted before the results can be taken.
+/// The number of lines that are highlighted before the results can be taken.
 const AT_ONCE: usize = 32;
 
-/// The most texts whose highlighting is cached, and their total size in bytes.
+/// The maximum number of texts whose highlighting is cached.
 const KNOWN: usize = 256;
+/// The maximum total size of these texts, in bytes.
 const KNOWN_BYTES: usize = 1024 * 1024;
 
 /// Code that is being highlighted, line by line.
@@ -30,18 +31,18 @@ struct HighlightWork {
     language: Arc<LanguageName>,
     background: Background,
     colors: Colors,
-    /// Created by the thread at the first line.
+    /// The highlighter, which the thread creates at the first line.
     highlighter: Option<Highlighter>,
-    /// Lines to be highlighted.
+    /// The lines still to be highlighted.
     pending_lines: VecDeque<String>,
-    /// Highlighted lines that were not taken yet.
+    /// The highlighted lines that have not been taken yet.
     finished_lines: Vec<Line<'static>>,
-    /// The number of lines that were ever pushed.
+    /// The total number of lines pushed so far.
     lines: usize,
     bytes: usize,
-    /// More lines were pushed than are highlighted.
+    /// Whether more lines were pushed than are highlighted.
     full: bool,
-    /// The code is in the queue, or being worked on.
+    /// Whether the code is in the queue or in progress.
     queued: bool,
 }
 
@@ -65,7 +66,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl HighlightedCode {
-    /// Creates an empty code; returns `None` if it would not be highlighted anyway.
+    /// Creates code without lines, or returns `None` if it would not be highlighted anyway.
     pub(crate) fn new(language: Language<'_>, theme: &Theme) -> Option<Self> {
         if theme.colors == Colors::None || matches!(language, Language::Name("")) {
             return None;
@@ -88,7 +89,8 @@ impl HighlightedCode {
         }))))
     }
 
-    /// Adds the next line, without a line feed. Returns whether it will be highlighted; beyond the limits it is not.
+    /// Adds the next line, given without a line feed; returns whether it will be highlighted. Lines beyond the limits
+    /// are not.
     pub(crate) fn push(&self, line: &str) -> bool {
         let mut work = lock(&self.0);
         work.lines += 1;
@@ -102,8 +104,10 @@ impl HighlightedCode {
         true
     }
 
-    /// Takes the lines that were highlighted since the last call. Returns none while the thread is working on the code,
-    /// because a drawing must not block; waiters are notified when it is done.
+    /// Takes the lines that were highlighted since the last call.
+    ///
+    /// Returns none while the thread is working on the code, because drawing must not block; waiters are notified when
+    /// it is done.
     pub(crate) fn take(&self) -> Vec<Line<'static>> {
         let mut work = match self.0.try_lock() {
             Ok(work) => work,
@@ -115,7 +119,7 @@ impl HighlightedCode {
         done
     }
 
-    /// Adds the code to the thread's queue, if there is work and it is not queued yet.
+    /// Adds the code to the thread's queue, if it has pending lines and is not queued yet.
     fn queue(&self, mut work: MutexGuard<'_, HighlightWork>) {
         if !work.pending_lines.is_empty() && !work.queued {
             work.queued = true;
@@ -125,10 +129,10 @@ impl HighlightedCode {
     }
 }
 
-/// The thread's queue and its wake-up.
+/// The state of the highlighting thread: its queue and its wake-up.
 #[derive(Default)]
 struct HighlightThread {
-    /// The last one is worked on first, because it is what the screen shows.
+    /// The texts to highlight, last one first, because that is what the screen shows.
     queue: Mutex<HighlightQueue>,
     changed: Condvar,
 }
@@ -139,19 +143,20 @@ struct HighlightQueue {
     busy: bool,
 }
 
-/// The number of times that new highlighting became available.
+/// The number of times that new highlighting has become available.
 static PAINTED: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the number of times that new highlighting became available. While it stays the same, there is nothing new to
-/// take.
+/// Returns the number of times that new highlighting has become available.
+///
+/// While it stays the same, there is nothing new to take.
 pub(crate) fn painted() -> u64 {
     PAINTED.load(Ordering::Acquire)
 }
 
-/// Notified when new highlighting is available.
+/// The notification that new highlighting is available.
 static NEWS: Notify = Notify::const_new();
 
-/// Waits until there is more highlighting than at the last call.
+/// Waits until more highlighting is available than at the last call.
 pub(crate) async fn wait_for_highlights() {
     NEWS.notified().await;
 }
@@ -214,7 +219,7 @@ impl HighlightThread {
     }
 }
 
-/// Highlights the pending lines of a code, as long as it is in use.
+/// Highlights the pending lines of some code, as long as the code is in use.
 fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     let mut work = lock(code);
     let mut highlighter = work.highlighter.take();
@@ -242,9 +247,9 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
     work.queued = false;
 }
 
-/// A text that was requested as a whole.
+/// A text that was requested as a whole, with its highlighting.
 struct CachedCode {
-    /// A hash of the text and its language. On a collision, the caller sees that the lines do not match its text.
+    /// A hash of the text and its language. After a collision, the caller sees that the lines do not match its text.
     key: u64,
     bytes: usize,
     code: HighlightedCode,
@@ -254,19 +259,20 @@ struct CachedCode {
 }
 
 thread_local! {
-    /// A text was requested on this thread that is not highlighted yet.
+    /// Whether a text was requested on this thread that is not highlighted yet.
     static MISSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a closure, and returns whether it requested highlighting ([`highlighted_lines`]) that is still pending.
+/// Runs a closure; also returns whether it requested highlighting ([`highlighted_lines`]) that is still pending.
 pub(crate) fn with_pending_flag<T>(work: impl FnOnce() -> T) -> (T, bool) {
     let before = MISSED.replace(false);
     let done = work();
     (done, MISSED.replace(before))
 }
 
-/// Returns the highlighted lines of a text, as many as are highlighted at all; `None` while they are pending. Call it
-/// again after [`wait_for_highlights`]: the result is cached for a while.
+/// Returns the highlighted lines of a text, up to the limits, or `None` while they are pending.
+///
+/// Call it again after [`wait_for_highlights`]: the result is cached for a while.
 pub(crate) fn highlighted_lines(
     text: &str,
     language: Language<'_>,

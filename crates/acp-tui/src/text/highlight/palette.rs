@@ -1,9 +1,9 @@
-//! The syntect themes, and how their colors become the terminal's.
+//! The syntect themes, and the conversion of their colors to the terminal's.
 
 use ratatui::style::{Color, Modifier, Style};
 use syntect::highlighting::{self, FontStyle, StyleModifier, ThemeItem, ThemeSettings};
 
-/// A theme and its conversion.
+/// A theme and the conversion of its colors.
 pub(super) struct ColorPalette {
     pub(super) highlighter: highlighting::Highlighter<'static>,
     default_color: highlighting::Color,
@@ -39,7 +39,7 @@ impl ColorPalette {
         made
     }
 
-    /// Converts a color. Ordinary text has the terminal's own color.
+    /// Converts a color, or returns `None` for ordinary text, which has the terminal's own color.
     fn convert_color(&self, color: highlighting::Color) -> Option<Color> {
         match color {
             color if color == self.default_color => None,
@@ -49,7 +49,7 @@ impl ColorPalette {
     }
 }
 
-/// The colors that an [`ansi_color`] stands for. Neither black nor white, since one of them would be invisible.
+/// The colors that [`ansi_color`] numbers stand for. Neither black nor white, since one of them would be invisible.
 const ANSI: [Color; 6] = [
     Color::Red,
     Color::Green,

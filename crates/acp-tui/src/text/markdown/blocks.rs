@@ -1,4 +1,4 @@
-//! Lays out the blocks of one unit.
+//! Lays out the Markdown blocks of one unit.
 
 use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
@@ -11,17 +11,17 @@ use super::{code, parser_options};
 use crate::text::wrap::{LineIndent, width_of, wrap_into};
 use crate::theme::Theme;
 
-/// The most levels of lists and quotations that are indented. Deeper ones are indented as much as these.
+/// The maximum number of levels of lists and quotations that are indented. Deeper levels are indented as much as these.
 const MAX_DEPTH: usize = 12;
 
-/// A unit that was laid out.
+/// A unit of Markdown that has been laid out.
 pub(super) struct RenderedUnit {
     pub(super) lines: Vec<Line<'static>>,
-    /// The code in it, with row numbers relative to the unit's first line.
+    /// The unit's code, with row numbers relative to the unit's first line.
     pub(super) pending_code: Vec<PendingCode>,
 }
 
-/// Lays out `text` in `width` columns. Its code is highlighted if the text is `settled`.
+/// Lays out `text` in `width` columns, and highlights its code if the text is `settled`.
 pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> RenderedUnit {
     let parser = Parser::new_ext(text, parser_options());
     let mut definitions: Vec<(usize, String)> = parser
@@ -65,14 +65,14 @@ struct BlockRenderer<'a> {
     theme: &'a Theme,
     width: u16,
     out: Vec<Line<'static>>,
-    /// The lists, quotations and footnotes around the current position.
+    /// The lists, quotations and footnotes that contain the current position.
     levels: Vec<BlockLevel>,
-    /// The number of the next item of each list, if it is numbered.
+    /// The number of the next item in each list, if the list is numbered.
     lists: Vec<Option<u64>>,
     inline: InlineText<'a>,
-    /// An empty line goes before the next line.
+    /// Whether an empty line goes before the next line.
     blank: bool,
-    /// The last line is a definition.
+    /// Whether the last line is a definition.
     defined: bool,
     /// The code or HTML that is being collected.
     literal: Option<(LiteralBlock, String)>,
@@ -88,9 +88,9 @@ enum LiteralBlock {
 
 struct BlockLevel {
     indent: LineIndent,
-    /// The level has contents already.
+    /// Whether the level already has contents.
     begun: bool,
-    /// The level is an item of a loose list: there are empty lines between the items.
+    /// Whether the level is an item of a loose list, which has empty lines between its items.
     loose: bool,
 }
 
@@ -309,7 +309,7 @@ impl<'a> BlockRenderer<'a> {
         });
     }
 
-    /// Leaves a level and returns whether it was loose. An empty one still gets its bullet or bar.
+    /// Leaves a level; returns whether it was loose. An empty level still gets its bullet or bar.
     fn leave_level(&mut self) -> bool {
         if self.levels.last().is_some_and(|level| !level.begun) {
             self.put(&Line::default());
@@ -355,7 +355,7 @@ impl<'a> BlockRenderer<'a> {
         }
     }
 
-    /// Adds the target of a reference.
+    /// Adds a line with the definition of a reference.
     fn put_definition(&mut self, text: String) {
         self.blank &= !self.defined;
         self.put(&Line::styled(text, self.theme.dim));
@@ -366,7 +366,7 @@ impl<'a> BlockRenderer<'a> {
         self.put_indented(line, &LineIndent::default());
     }
 
-    /// Adds a line at the current level, with `inner` in front of it.
+    /// Adds a line at the current level, with `inner` before it.
     fn put_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
         if std::mem::take(&mut self.blank) && !self.out.is_empty() {
             let mut bars: Vec<Span<'static>> = self
@@ -390,7 +390,7 @@ impl<'a> BlockRenderer<'a> {
         wrap_into(line, self.width, &indent, &mut self.out);
     }
 
-    /// Returns what is in front of the next line, and in front of its continuation rows.
+    /// Returns the indent for the next line and its continuation rows.
     fn indent(&self, inner: &LineIndent) -> LineIndent {
         let mut indent = LineIndent::default();
         for level in self.levels.iter().take(MAX_DEPTH) {
@@ -407,7 +407,7 @@ impl<'a> BlockRenderer<'a> {
         indent
     }
 
-    /// Returns the columns that are left for text at the current level, at least 1.
+    /// Returns the number of columns left for text at the current level, at least 1.
     fn available_width(&self) -> usize {
         let taken: usize = self
             .levels
@@ -420,7 +420,7 @@ impl<'a> BlockRenderer<'a> {
     }
 }
 
-/// Returns an indent with a mark before the first line, and as many spaces before the others.
+/// Returns an indent with a mark before the first line and as many spaces before the others.
 fn hanging_indent(mark: &str, style: Style) -> LineIndent {
     let space = " ".repeat(width_of(&Line::from(mark)));
     LineIndent {

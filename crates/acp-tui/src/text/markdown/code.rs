@@ -1,4 +1,4 @@
-//! Code blocks in their frames.
+//! Lays out code blocks in their frames.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::text::highlight::{HighlightedCode, Language};
 use crate::text::wrap::{LineIndent, wrap_into};
 use crate::theme::Theme;
 
-/// Builds the upper edge, with the name of the language.
+/// Builds the upper edge of a frame, with the name of the language.
 pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
     let info = info.trim();
     let edge = Span::styled("╭─", theme.border);
@@ -19,12 +19,12 @@ pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
     }
 }
 
-/// Builds the lower edge.
+/// Builds the lower edge of a frame.
 pub(super) fn bottom(theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("╰─", theme.border))
 }
 
-/// Returns what is in front of a line of code, and in front of its continuation rows.
+/// Returns the indent for a line of code and its continuation rows.
 pub(super) fn edge(theme: &Theme) -> LineIndent {
     LineIndent {
         first: vec![Span::styled("│ ", theme.border)],
@@ -32,13 +32,13 @@ pub(super) fn edge(theme: &Theme) -> LineIndent {
     }
 }
 
-/// Code that is shown and not fully highlighted yet.
+/// Code that is shown but not fully highlighted yet.
 pub(super) struct PendingCode {
     code: HighlightedCode,
     indent: LineIndent,
-    /// The row of the first line that is not highlighted.
+    /// The row of the first line that is not highlighted yet.
     row: usize,
-    /// The number of rows of that line and of each line after it.
+    /// The numbers of rows of that line and of each line after it.
     rows: VecDeque<usize>,
 }
 
@@ -62,13 +62,13 @@ impl PendingCode {
         }
     }
 
-    /// Moves the code down: row 0 of its layout is now row `to`.
+    /// Moves the code so that row 0 of its layout becomes row `to`.
     pub(super) fn shift(mut self, to: usize) -> Self {
         self.row += to;
         self
     }
 
-    /// Whether all lines are highlighted.
+    /// Returns `true` if all lines are highlighted.
     pub(super) fn is_done(&self) -> bool {
         self.rows.is_empty()
     }
@@ -96,12 +96,12 @@ impl PendingCode {
 /// A fence at the top level, which is laid out line by line.
 pub(super) struct CodeFence {
     marker: char,
-    /// The number of fence characters that opened it.
+    /// The number of fence characters in the opening line.
     count: usize,
-    /// The indentation of the opening line, which is removed from each line as well.
+    /// The indentation of the opening line, which is also removed from each line of code.
     indent: usize,
     info: String,
-    /// `None` if the code is not highlighted.
+    /// The code that is being highlighted; `None` if it is not highlighted.
     pub(super) pending_code: Option<PendingCode>,
 }
 
@@ -127,7 +127,7 @@ impl CodeFence {
             && rest.trim_matches([' ', '\t', '\n']).is_empty()
     }
 
-    /// Whether `line` might close the fence once the rest of it has arrived.
+    /// Returns `true` if `line` may close the fence once the rest of it has arrived.
     pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
         let marks = line.trim_start_matches(' ');
         line.len() - marks.len() < 4 && !marks.is_empty() && marks.chars().all(|c| c == self.marker)

@@ -5,13 +5,13 @@ use ratatui::text::{Line, Span};
 
 use crate::theme::{Colors, Theme};
 
-/// The longest data in a URL that is shown.
+/// The maximum length of data in a URL that is shown.
 const MAX_DATA: usize = 64;
 
-/// Text that is being collected.
+/// The text of a paragraph that is being collected.
 pub(super) struct InlineText<'a> {
     theme: &'a Theme,
-    /// The lines so far: one more for each hard break.
+    /// The lines so far: a new one starts after each hard break.
     lines: Vec<Line<'static>>,
     styles: Vec<Style>,
     links: Vec<InlineLink>,
@@ -19,7 +19,7 @@ pub(super) struct InlineText<'a> {
 
 struct InlineLink {
     url: String,
-    /// The text of the link.
+    /// The link's text.
     text: String,
 }
 
@@ -48,7 +48,7 @@ impl<'a> InlineText<'a> {
     fn mark_urls(&self, line: &mut Line<'static>) {
         for span in std::mem::take(&mut line.spans) {
             let mut rest = span.content.as_ref();
-            // The target after a link must not stand out more than the link.
+            // The target shown after a link must not stand out more than the link itself.
             while !span.style.add_modifier.contains(Modifier::DIM)
                 && let Some(at) = ["https://", "http://"]
                     .iter()
@@ -111,7 +111,7 @@ impl<'a> InlineText<'a> {
         }
     }
 
-    /// Adds an HTML tag. It is shown as it was written, unless it is a line break.
+    /// Adds an HTML tag, which is shown as written unless it is a line break.
     pub(super) fn html(&mut self, html: &str) {
         let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
         if name == "br" {
@@ -148,7 +148,7 @@ impl<'a> InlineText<'a> {
         self.end_link();
     }
 
-    /// Ends a link. Its target follows the text, unless it is the text.
+    /// Ends a link, and shows its target after the text unless they are the same.
     pub(super) fn end_link(&mut self) {
         self.pop();
         let Some(link) = self.links.pop() else {
@@ -179,8 +179,9 @@ impl<'a> InlineText<'a> {
     }
 }
 
-/// Returns how much of a text that starts with a URL belongs to it, at least the scheme: neither the punctuation that
-/// ends the sentence nor a bracket around it.
+/// Returns the length of the URL at the start of a text, at least that of the scheme.
+///
+/// The URL excludes punctuation that ends the sentence, and a bracket around it.
 fn url_len(text: &str) -> usize {
     let end = text
         .find(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`'))
@@ -195,7 +196,7 @@ fn url_len(text: &str) -> usize {
         .max("http".len())
 }
 
-/// Returns a URL as it is shown: in full, except for data inside it.
+/// Formats a URL for display: in full, except for long data inside it.
 pub(super) fn address(address: &str) -> String {
     match address.split_once(',') {
         Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA => {

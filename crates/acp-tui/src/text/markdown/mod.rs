@@ -2,8 +2,8 @@
 //!
 //! A message is divided into units, each parsed on its own. A unit starts at a top-level block after an empty line, or
 //! at a fence. Once the first line of the next unit has arrived, a unit cannot change any more, and is never parsed
-//! again. In a fence at the top level, each line is settled when it ends. So the cost of an append depends on the last
-//! unit alone, which is at most [`MAX_UNIT`] long: a longer one is split, and the rest is laid out as if a unit started
+//! again. In a fence at the top level, each line is settled when it ends. So the cost of an append depends only on the
+//! last unit, which is at most [`MAX_UNIT`] long: a longer one is split, and the rest is laid out as if a unit started
 //! there.
 //!
 //! The price: a reference whose definition is in another unit is not resolved, but shown as it was written. Definitions
@@ -26,11 +26,11 @@ use super::highlight;
 use super::wrap::sanitize;
 use crate::theme::Theme;
 
-/// The most bytes that are parsed as one unit.
+/// The maximum length of one unit, in bytes.
 const MAX_UNIT: usize = 32 * 1024;
-/// The bytes that are laid out between two checks of the clock.
+/// The number of bytes that are laid out between two checks of the clock.
 const SLICE: usize = 8 * 1024;
-/// The bytes of a line that are sanitized at once.
+/// The maximum length of a line's part that is sanitized at once, in bytes.
 const MAX_PIECE: usize = 8 * 1024;
 
 fn parser_options() -> Options {
@@ -44,38 +44,40 @@ fn parser_options() -> Options {
 /// The growing text of one message, with its laid-out lines.
 #[derive(Default)]
 pub(crate) struct MarkdownView {
-    /// The width and theme of the lines.
+    /// The width and theme that the lines were laid out for.
     layout_key: Option<(u16, Theme)>,
     /// The text that was laid out, to detect whether it has only grown.
     source: String,
-    /// The bytes of `source` whose sanitized text will not change.
+    /// The number of bytes of `source` whose sanitized text will not change.
     cleaned_len: usize,
-    /// The sanitized text that is not settled.
+    /// The sanitized text that is not settled yet.
     text: String,
-    /// The bytes of `text` that will not change. The rest comes from `source` after `cleaned_len`.
+    /// The number of bytes of `text` that will not change. The rest comes from `source` after `cleaned_len`.
     fixed_len: usize,
-    /// The bytes of `text` that were searched for the end of a unit.
+    /// The number of bytes of `text` that were searched for the end of a unit.
     searched_len: usize,
-    /// The top-level fence that is open at the start of `text`.
+    /// The open top-level fence at the start of `text`, if any.
     fence: Option<CodeFence>,
     lines: Vec<Line<'static>>,
     /// The number of lines that will not change.
     settled_lines: usize,
     /// Settled code that is not fully highlighted yet.
     pending_code: Vec<PendingCode>,
-    /// The highlighting counter when results were last taken.
+    /// The highlighting counter at the time when results were last taken.
     highlight_count: u64,
-    /// Not all of the text was laid out before the deadline.
+    /// Whether the deadline passed before all of the text was laid out.
     unfinished: bool,
-    /// The bytes that were ever parsed or highlighted.
+    /// The total number of bytes parsed or highlighted so far.
     #[cfg(test)]
     work_done: usize,
 }
 
 impl MarkdownView {
-    /// Lays out `source` in lines of at most `width` columns. Takes little time if `source` has only grown; if the
-    /// text, `width` or `theme` has changed, everything is laid out again. `until` is the deadline: a long text is laid
-    /// out in several calls ([`is_unfinished`](Self::is_unfinished)).
+    /// Lays out `source` in lines of at most `width` columns.
+    ///
+    /// Takes little time if `source` has only grown; if the text, `width` or `theme` has changed otherwise, everything
+    /// is laid out again. `until` is the deadline: a long text is laid out in several calls
+    /// ([`is_unfinished`](Self::is_unfinished)).
     pub(crate) fn lines(
         &mut self,
         source: &str,
@@ -115,13 +117,14 @@ impl MarkdownView {
         &self.lines
     }
 
-    /// Whether part of the text is not laid out yet.
+    /// Returns `true` if part of the text is not laid out yet.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.unfinished
     }
 
-    /// Whether there is code whose highlighting is pending. If so, call [`lines`](Self::lines) again after
-    /// [`wait_for_highlights`](super::highlight::wait_for_highlights).
+    /// Returns `true` if the highlighting of some code is pending.
+    ///
+    /// If so, call [`lines`](Self::lines) again after [`wait_for_highlights`](super::highlight::wait_for_highlights).
     pub(crate) fn is_waiting(&self) -> bool {
         let fence = self
             .fence
@@ -132,7 +135,7 @@ impl MarkdownView {
 
     /// Applies new highlighting to the code.
     fn apply_highlights(&mut self, width: u16) {
-        // Read first, so that what arrives in the meantime is handled next time.
+        // Read the counter first, so that results that arrive in the meantime are handled next time.
         let painted = highlight::painted();
         if std::mem::replace(&mut self.highlight_count, painted) == painted {
             return;
@@ -148,13 +151,14 @@ impl MarkdownView {
         self.pending_code.retain(|waiting| !waiting.is_done());
     }
 
-    /// Returns the lines of the last [`lines`](Self::lines) call.
+    /// Returns the lines from the last call to [`lines`](Self::lines).
     pub(crate) fn last_lines(&self) -> &[Line<'static>] {
         &self.lines
     }
 
-    /// Sanitizes the new part of `source`. An escape sequence ends with its line at the latest, so that an unterminated
-    /// one does not swallow the message.
+    /// Sanitizes the new part of `source`.
+    ///
+    /// An escape sequence ends with its line at the latest, so that an unterminated one does not swallow the message.
     fn clean_source(&mut self) {
         self.text.truncate(self.fixed_len);
         let mut rest = self.source.get(self.cleaned_len..).unwrap_or_default();
@@ -190,7 +194,7 @@ impl MarkdownView {
         }
     }
 
-    /// Lays out the complete lines in a fence; returns whether that was all that can be done now.
+    /// Lays out the complete lines in a fence; returns whether nothing more can be done now.
     fn settle_code(&mut self, mut fence: CodeFence, width: u16, theme: &Theme) -> bool {
         let mut at = 0;
         let closed = loop {
@@ -220,7 +224,7 @@ impl MarkdownView {
         !closed
     }
 
-    /// Lays out the complete units; returns whether that was all that can be done now.
+    /// Lays out the complete units; returns whether nothing more can be done now.
     fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
         let text = self.text.get(..self.fixed_len).unwrap_or_default();
         let window = truncate_to(text, MAX_UNIT);
@@ -262,7 +266,7 @@ impl MarkdownView {
         begin == 0
     }
 
-    /// Lays out the unsettled rest as it looks now.
+    /// Lays out the unsettled rest of the text in its current form.
     fn layout_rest(&mut self, width: u16, theme: &Theme) {
         if let Some(fence) = &self.fence {
             #[cfg(test)]
@@ -273,7 +277,7 @@ impl MarkdownView {
                 fence.bottom(width, theme, &mut self.lines);
                 return;
             }
-            // A line that may become the end of the fence is not shown as code in the meantime.
+            // A line that may become the end of the fence is not shown as code until it is complete.
             if !self.text.is_empty() && !fence.may_be_closed_by(&self.text) {
                 for line in self.text.lines() {
                     fence.partial_line(line, width, theme, &mut self.lines);
@@ -305,7 +309,7 @@ impl MarkdownView {
         }
     }
 
-    /// Adds code whose highlighting is pending. Empty code is skipped, since there will be no notification for it.
+    /// Adds code whose highlighting is pending. Skips empty code, for which there will be no notification.
     fn add_pending_code(&mut self, code: impl IntoIterator<Item = PendingCode>) {
         let code = code.into_iter().filter(|waiting| !waiting.is_done());
         self.pending_code.extend(code);
@@ -327,7 +331,7 @@ impl MarkdownView {
     }
 }
 
-/// Returns the start of a text, at most `bytes` long and cut at a character boundary.
+/// Returns the start of a text, at most `bytes` long, cut at a character boundary.
 fn truncate_to(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
@@ -336,10 +340,10 @@ fn truncate_to(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The positions where units start in a text of complete lines, except the first.
+/// The start positions of the units in a text of complete lines, except the first.
 struct UnitStarts {
     units: Vec<usize>,
-    /// The first top-level fence, and the text after it. Nothing after it is searched.
+    /// The first top-level fence and its info string. Nothing after it is searched.
     fence: Option<(usize, String)>,
 }
 
@@ -377,7 +381,7 @@ impl UnitStarts {
         starts
     }
 
-    /// Adds definitions, which are blocks without parser events: they are what remains between other blocks.
+    /// Adds link definitions, which produce no parser events: they are what remains between other blocks.
     fn find_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
@@ -389,8 +393,9 @@ impl UnitStarts {
         }
     }
 
-    /// A block that ends with definitions includes them in its range. One that is unindented and follows an empty line
-    /// is not part of the block.
+    /// Finds definitions at the end of a block whose range includes them.
+    ///
+    /// A definition that is not indented and follows an empty line is not part of the block.
     fn find_trailing_definitions(&mut self, text: &str, from: usize, to: usize) {
         let mut start = from;
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
@@ -401,7 +406,7 @@ impl UnitStarts {
         }
     }
 
-    /// Adds the block whose line starts at `start` as a unit, if an empty line precedes it.
+    /// Adds the block whose line starts at `start` as a unit, if it follows an empty line.
     fn add_unit(&mut self, text: &str, start: usize) {
         let above = text.get(..start).unwrap_or_default();
         let above = above.strip_suffix('\n').unwrap_or(above);

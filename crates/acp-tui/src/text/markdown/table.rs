@@ -1,4 +1,4 @@
-//! Tables that fit the available width.
+//! Lays out tables that fit the available width.
 
 use pulldown_cmark::Alignment;
 use ratatui::style::Style;
@@ -9,12 +9,12 @@ use crate::theme::Theme;
 
 /// The separator between two columns.
 const BETWEEN: &str = " │ ";
-/// A longer word is broken instead of widening its column.
+/// The maximum length of a word that widens its column. Longer words are broken.
 const MAX_WORD: usize = 16;
-/// The smallest width of a column whose words are broken.
+/// The minimum width of a column whose words are broken.
 const MIN_COLUMN: usize = 3;
 
-/// A cell: one line for each hard break.
+/// A table cell: a line, and another after each hard break.
 type TableCell = Vec<Line<'static>>;
 
 /// A table that is being collected. The first row is its header.
@@ -41,8 +41,9 @@ impl MarkdownTable {
         self.rows.push(std::mem::take(&mut self.row));
     }
 
-    /// Lays out the table in `room` columns: cells beside each other, or, if they do not fit, below each other with the
-    /// names of their columns.
+    /// Lays out the table in `room` columns.
+    ///
+    /// Cells are beside each other, or, if they do not fit, below each other with the names of their columns.
     pub(super) fn lines(mut self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
         if let Some(head) = self.rows.first_mut() {
             for line in head.iter_mut().flatten() {

@@ -313,25 +313,20 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 #[test]
 fn errors_say_what_helps() {
     let error = Error::new(-32000, "Failed");
-    assert_eq!(error.to_string(), "Failed (-32000)");
-    assert_eq!(
-        error.clone().data("no key").to_string(),
-        "Failed (-32000): no key"
-    );
+    assert_eq!(error.to_string(), "Failed");
+    assert_eq!(error.clone().data("no key").to_string(), "Failed: no key");
     for key in ["details", "message", "error"] {
         assert_eq!(
             error.clone().data(json!({key: "no key"})).to_string(),
-            "Failed (-32000): no key"
+            "Failed: no key"
         );
     }
     assert_eq!(
         error.clone().data(json!({"details": "Failed"})).to_string(),
-        "Failed (-32000)"
+        "Failed"
     );
-    assert_eq!(
-        error.data(json!({"other": 1})).to_string(),
-        "Failed (-32000)"
-    );
+    assert_eq!(error.data(json!({"other": 1})).to_string(), "Failed");
+    assert_eq!(Error::new(-32000, " ").to_string(), "error -32000");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Translates what the agent sends from version 1 to version 2.
+//! Translation of the agent's messages from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -13,7 +13,7 @@ use super::{
     state_update,
 };
 
-/// The result in a response, as received.
+/// The result or error in a response, as received.
 type UpResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V1ToV2Bridge {
@@ -54,7 +54,7 @@ impl V1ToV2Bridge {
             line.pass(&mut out.client);
             return Ok(());
         };
-        // If the bridge answered a request with this id, its reuse is a new question.
+        // If the bridge has already answered a request with this id, this is a new question with a reused id.
         if let Some(UpQuestion::Answered) = self.agent_requests.get(id) {
             self.agent_requests.take(id);
         }
@@ -122,7 +122,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Translates the result of a request.
+    /// Translates the result of a client request.
     fn handle_result(
         &mut self,
         asked: UpPendingRequest,
@@ -203,7 +203,7 @@ impl V1ToV2Bridge {
         }
     }
 
-    /// Ends the turn of a prompt. The fields of the response go into a `state_update`.
+    /// Ends a prompt's turn. The fields of the response go into a `state_update`.
     fn finish_prompt(
         &mut self,
         id: &RequestId,
@@ -218,7 +218,7 @@ impl V1ToV2Bridge {
             .and_then(|session| session.turn.as_ref())
             .filter(|turn| turn.id == *id);
         let Some(turn) = turn else {
-            // The session was closed meanwhile.
+            // The session has been closed since.
             return;
         };
         let mut idle = state_update("idle");
@@ -230,7 +230,7 @@ impl V1ToV2Bridge {
                     }
                 }
             }
-            // Whatever error cancelling caused, the turn counts as cancelled.
+            // The turn counts as cancelled, whatever error the cancellation caused.
             Err(_) if turn.cancelled => {
                 idle.push("stopReason".to_owned(), to_raw_value("cancelled"))
             }

@@ -1,4 +1,4 @@
-//! Translates what the client sends from version 2 to version 1.
+//! Translation of the client's messages from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -44,7 +44,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::CLOSE => self.close(id, &params, line, out),
-            // Archiving ends the session as closing does.
+            // Archiving closes the session.
             method::ARCHIVE => {
                 let session = require_session_id(&params)?;
                 line.pass(&mut out.agent);
@@ -78,7 +78,7 @@ impl V1ToV2Bridge {
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
                 Ok(())
             }
-            // Methods of version 1, which a version 2 client must not call.
+            // Version 1 methods, which a version 2 client must not call.
             method::LOAD
             | method::SET_MODE
             | method::SET_MODEL
@@ -101,8 +101,8 @@ impl V1ToV2Bridge {
     ) {
         match said {
             method::CANCEL => {
-                // The cancel goes first. An agent that reads the answer `cancelled` before it knows of the cancel may
-                // take it for a plain rejection.
+                // The cancel goes first. An agent that reads the outcome `cancelled` before it knows of the cancel may
+                // treat it as a plain rejection.
                 line.pass(&mut out.agent);
                 if let Some(session) = session_id_of(params) {
                     self.cancel(&session, out);
@@ -156,7 +156,7 @@ impl V1ToV2Bridge {
         let session_id = require_session_id(params)?;
         let blocks: Option<Vec<serde::de::IgnoredAny>> = params.field("prompt");
         if blocks.is_none_or(|blocks| blocks.is_empty()) {
-            // A prompt that has been acknowledged cannot be rejected any more.
+            // A prompt that has been acknowledged can no longer be rejected.
             let text = "Invalid params: prompt must be a non-empty list of content blocks";
             return Err(jsonrpc::Error::invalid_params(text));
         }
@@ -215,11 +215,11 @@ impl V1ToV2Bridge {
             None => {
                 return Err(unsupported_method(
                     method::RESUME,
-                    "the agent does not store sessions",
+                    "the agent supports neither resuming nor loading sessions",
                 ));
             }
             Some("start") => {
-                let text = "the agent cannot replay a conversation";
+                let text = "the agent does not support replaying sessions";
                 return Err(unsupported_method(method::RESUME, text));
             }
             Some(other) => {
@@ -237,7 +237,7 @@ impl V1ToV2Bridge {
         Ok(())
     }
 
-    /// Lists the sessions opened through the bridge, because the agent cannot list them.
+    /// Returns a list of the sessions opened through the bridge, for agents that cannot list sessions.
     fn list(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
         if params.has("cursor") {
             let text = "Invalid params: invalid cursor";
@@ -355,7 +355,7 @@ impl V1ToV2Bridge {
     }
 }
 
-/// Returns a session's directories, as `session/list` reports them.
+/// Returns the session directories in these params, in the form of a `session/list` entry.
 fn roots_of_params(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {
@@ -366,7 +366,7 @@ fn roots_of_params(params: &RawObject) -> RawObject {
     place
 }
 
-/// Returns the error for a method that every version 2 agent has and this version 1 agent lacks.
+/// Returns the error for a method that is required in version 2 but not supported by this version 1 agent.
 fn unsupported_method(method: &str, why: &str) -> jsonrpc::Error {
     let text = format!("Method not found: {method}: {why}");
     jsonrpc::Error::new(jsonrpc::Error::METHOD_NOT_FOUND, text)

@@ -1,4 +1,4 @@
-//! The content of tool calls.
+//! Translation of tool call content from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::v1::ContentBlock;
@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use super::super::diff;
 use super::super::json::{items, object, to_raw_value};
 
-/// Removes null values: `null` means nothing in version 1, and clears a field in version 2.
+/// Removes null members: `null` has no meaning in version 1, but clears a field in version 2.
 pub(super) fn without_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object
 }
 
-/// Translates the content of a tool call, item by item.
+/// Translates the content of a tool call to version 2, item by item.
 pub(super) fn items_to_v2(call: &mut RawObject) {
     if !call.has("content") {
         return;

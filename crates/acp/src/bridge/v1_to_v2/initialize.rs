@@ -1,4 +1,4 @@
-//! `initialize`: the request from version 2 to version 1, and the response back.
+//! Translation of `initialize`: the request from version 2 to version 1, the response from version 1 to version 2.
 
 use acp_wire::{RawObject, v1};
 
@@ -6,7 +6,7 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// The features of version 2 agents that this version 1 agent supports.
+/// The features required in version 2 that this version 1 agent supports.
 #[derive(Debug, Default)]
 pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) load: bool,
@@ -17,7 +17,7 @@ pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) logout: bool,
 }
 
-/// Translates the request to version 1. The version 2 fields stay, in case the agent speaks version 2 only.
+/// Translates the request to version 1. The version 2 fields stay, in case the agent speaks only version 2.
 pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
     let capabilities = object(params.get("capabilities"));
     let auth = object(capabilities.get("auth"));
@@ -36,7 +36,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
             theirs.push(key.to_owned(), value.to_owned());
         }
     }
-    // Agents show their own terminals to clients that set this.
+    // Agents report their own terminals to clients that set this.
     let mut meta = object(theirs.get("_meta"));
     meta.set("terminal_output", to_raw_value(&true));
     theirs.set("_meta", to_raw_value(&meta));
@@ -49,7 +49,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
     params
 }
 
-/// Translates the response, and returns the agent's features with it.
+/// Translates the response to version 2. Also returns the agent's features.
 pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFeatures) {
     let raw_capabilities = object(result.take("agentCapabilities").as_deref());
     let theirs: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();

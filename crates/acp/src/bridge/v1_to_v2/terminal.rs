@@ -1,5 +1,5 @@
-//! Terminals. Agents of version 1 show them through `_meta` of their tool calls; in version 2 they are part of the
-//! protocol.
+//! Translation of display terminals. Version 1 agents report them in `_meta` of their tool calls; in version 2 they are
+//! part of the protocol.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -10,7 +10,7 @@ use super::super::json::{UpdateTranslation, object, to_raw_value};
 use super::UpSession;
 
 impl UpSession {
-    /// Moves the terminals out of a tool call's `_meta`.
+    /// Converts the terminals in a tool call's `_meta` to updates, and removes them from the call.
     pub(super) fn terminals(&mut self, call: &mut RawObject, emits: &mut Vec<UpdateTranslation>) {
         if !call.has("_meta") {
             return;
@@ -67,7 +67,7 @@ impl UpSession {
         }
     }
 
-    /// Returns an update of a terminal, and remembers that the client knows it.
+    /// Returns an update for a terminal, and records that the client knows the terminal.
     fn terminal_update(&mut self, said: &RawObject, call: &str) -> RawObject {
         let id = id_of(said, call);
         self.terminals.touch(&id);
@@ -75,7 +75,7 @@ impl UpSession {
     }
 }
 
-/// Returns a terminal's id. Agents with one terminal per call omit it, and the call's id is used.
+/// Returns a terminal's id, or the call's id if the agent omits it because each call has only one terminal.
 fn id_of(said: &RawObject, call: &str) -> String {
     said.field("terminal_id").unwrap_or_else(|| call.to_owned())
 }
@@ -90,7 +90,7 @@ fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawO
     meta.take(key).map(|value| object(Some(&value)))
 }
 
-/// Returns `true` if a path is absolute on the agent's system, which need not be this one.
+/// Returns `true` if a path is absolute on Unix or Windows: the agent may run on another system.
 fn is_absolute(path: &str) -> bool {
     let windows = path.get(1..3).is_some_and(|s| matches!(s, ":\\" | ":/"));
     path.starts_with('/') || path.starts_with("\\\\") || windows

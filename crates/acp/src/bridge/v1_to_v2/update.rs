@@ -1,4 +1,4 @@
-//! Updates of a session.
+//! Translation of session updates from version 1 to version 2.
 
 use acp_wire::RawObject;
 
@@ -8,7 +8,7 @@ use super::super::setup;
 use super::content::{items_to_v2, without_nulls};
 use super::{UpSession, new_message_id};
 
-/// The fields of a tool call that are cleared when its id is reused.
+/// The tool call fields that are cleared when a call id is reused.
 const CALL_FIELDS: [&str; 7] = [
     "title",
     "kind",
@@ -20,7 +20,7 @@ const CALL_FIELDS: [&str; 7] = [
 ];
 
 impl UpSession {
-    /// Translates one update.
+    /// Translates one session update to version 2.
     pub(super) fn update(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
         let kind: String = update.field("sessionUpdate").unwrap_or_default();
         let conversation = matches!(
@@ -75,7 +75,7 @@ impl UpSession {
         }
     }
 
-    /// Gives a chunk the id of its message, which version 2 requires.
+    /// Adds the message id to a chunk, because version 2 requires it.
     fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> UpdateTranslation {
         if update.has("messageId") {
             let id = update.field("messageId").unwrap_or_default();
@@ -100,12 +100,12 @@ impl UpSession {
         let title: Option<String> = update.field("title");
         let known = self.titles.touch(&id);
         if let Some(mut title) = title.filter(|title| !title.is_empty()) {
-            // The title is for permission requests, where nobody reads more than this.
+            // The title is for permission requests, where nobody reads more than 1 KiB of it.
             truncate(&mut title, 1024);
             *known = title;
         }
         if whole && told {
-            // A reused id is a new call: nothing of the old one stays.
+            // A reused id is a new call, so the fields of the old call are cleared.
             for field in CALL_FIELDS {
                 if !update.has(field) {
                     update.set(field, serde_json::value::RawValue::NULL.to_owned());
@@ -124,7 +124,7 @@ impl UpSession {
         emits
     }
 
-    /// Translates a change of mode to version 2, where the mode is a config option.
+    /// Translates a mode change to version 2, where the mode is a config option.
     fn update_mode(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
         match mode {
@@ -134,13 +134,13 @@ impl UpSession {
                     "configOptions": self.config.list(),
                 })]
             }
-            // The mode is current already, or the session does not have it.
+            // The mode is already current, or the session does not have it.
             _ => Vec::new(),
         }
     }
 }
 
-/// Puts version 1's only plan under a fixed id.
+/// Converts version 1's only plan to a version 2 plan with a fixed id.
 fn plan_to_v2(mut update: RawObject) -> RawObject {
     let entries = items(&update, "entries");
     update.take("entries");

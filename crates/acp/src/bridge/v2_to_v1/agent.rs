@@ -1,4 +1,4 @@
-//! Translates what the agent sends from version 2 to version 1.
+//! Translation of the agent's messages from version 2 to version 1.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
@@ -15,7 +15,7 @@ use super::{
     DEPTH, DownPendingRequest, DownSession, ECHOES, PendingPermission, V2ToV1Bridge, non_null,
 };
 
-/// The result in a response, as received.
+/// The result or error in a response, as received.
 type DownResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V2ToV1Bridge {
@@ -82,8 +82,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Returns the session in which a subagent's requests are sent to a client that does not support subagents: the
-    /// one at the top of its parents. `None` if the session is not a subagent, or if the client supports them.
+    /// Returns the root session of a subagent, in which its requests are sent to a client that does not support
+    /// subagents. `None` if the session is not a subagent, or if the client supports subagents.
     fn root_session(&self, session: &str) -> Option<String> {
         if self.client_features.subagents {
             return None;
@@ -207,8 +207,8 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Responds to the request that opened a session: with the options as in version 1 and the modes beside them. The
-    /// commands follow as an update.
+    /// Responds to the request that opened a session, with the options and modes in the form of version 1. The commands
+    /// follow as an update.
     fn finish_opening(
         &mut self,
         id: &str,
@@ -237,7 +237,7 @@ impl V2ToV1Bridge {
         }
     }
 
-    /// Applies a `state_update`. When the agent goes idle, the accepted prompts get their responses.
+    /// Applies a `state_update` from the agent. When the agent becomes idle, accepted prompts get their responses.
     fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
         let session = self.sessions.touch(session_id);
         if idle.field::<String>("state").as_deref() != Some("idle") {
@@ -247,7 +247,7 @@ impl V2ToV1Bridge {
         }
         let active = std::mem::take(&mut session.active);
         if !active && non_null(&idle, "stopReason").is_none() {
-            // This reports the current state. No turn has ended.
+            // The update only reports the current state. No turn has ended.
             return;
         }
         let (ended, open) = std::mem::take(&mut session.turns)
@@ -266,7 +266,7 @@ impl V2ToV1Bridge {
 }
 
 impl DownSession {
-    /// Stores the options of a response or an update. Returns the update for the client if the mode changed.
+    /// Stores the options from a response or an update. Returns the mode update for the client if the mode changed.
     pub(super) fn configured(&mut self, told: &RawObject) -> Option<RawObject> {
         if !told.has("configOptions") {
             return None;
@@ -282,7 +282,7 @@ impl DownSession {
     }
 }
 
-/// Responds to a prompt with what the agent reported at the end of its turn.
+/// Responds to a prompt with the result in the `idle` state that ended its turn.
 fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     let reason = non_null(idle, "stopReason");
     let word: Option<String> = idle.field("stopReason");

@@ -1,4 +1,4 @@
-//! Translates what the client sends from version 1 to version 2.
+//! Translation of the client's messages from version 1 to version 2.
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
@@ -113,7 +113,7 @@ impl V2ToV1Bridge {
             if let Some(turn) = turn {
                 turn.cancelled = true;
                 if turn.accepted {
-                    // The agent has already responded to that request. The client means the turn.
+                    // The agent has already responded to the prompt request, so the client means the turn.
                     return cancel_turn(&session_id, out);
                 }
             }
@@ -135,7 +135,10 @@ impl V2ToV1Bridge {
             .get(session)
             .and_then(|session| session.config.id_of(switch));
         let Some(option) = option else {
-            let text = format!("Invalid params: the session has no {}", switch.category());
+            let text = format!(
+                "Invalid params: the session has no {} option",
+                switch.category()
+            );
             return Err(jsonrpc::Error::invalid_params(text));
         };
         let mut params = params
@@ -148,7 +151,7 @@ impl V2ToV1Bridge {
     }
 }
 
-/// Cancels the session's turn.
+/// Sends a cancel for the session's turn to the agent.
 pub(super) fn cancel_turn(session: &str, out: &mut BridgeOutput) {
     let params = object! { "sessionId": session };
     notify(&mut out.agent, method::CANCEL, &params);

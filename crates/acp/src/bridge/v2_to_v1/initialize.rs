@@ -1,4 +1,4 @@
-//! `initialize`: the request from version 1 to version 2, and the response back.
+//! Translation of `initialize`: the request from version 1 to version 2, the response from version 2 to version 1.
 
 use acp_wire::{RawObject, v1};
 
@@ -17,8 +17,8 @@ pub(in crate::bridge) struct V1ClientFeatures {
     terminal_auth: bool,
 }
 
-/// Translates the request to version 2, and returns the client's features with it. The version 1 fields stay, in case
-/// the agent speaks version 1 only.
+/// Translates the request to version 2. Also returns the client's features. The version 1 fields stay, in case the
+/// agent speaks only version 1.
 pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
     let theirs = object(params.get("clientCapabilities"));
     let known: v1::ClientCapabilities = theirs.read().unwrap_or_default();
@@ -58,7 +58,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientF
     (params, client)
 }
 
-/// Translates the response.
+/// Translates the response to version 1.
 pub(in crate::bridge) fn answer(mut result: RawObject, client: &V1ClientFeatures) -> RawObject {
     let theirs = object(result.take("capabilities").as_deref());
     let capabilities = dialect::agent_from_v2(&theirs, result.has("authMethods"));

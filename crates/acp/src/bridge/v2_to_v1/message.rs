@@ -1,5 +1,5 @@
-//! Messages. In version 2 a message can be sent whole, repeatedly; version 1 has only chunks. So the bridge sends
-//! what was added.
+//! Translation of messages. In version 2 a whole message can be sent repeatedly; version 1 has only chunks. So the
+//! bridge sends only what was added.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -12,11 +12,11 @@ use crate::lru_map::LruMap;
 #[derive(Default)]
 pub(super) struct DownMessages(LruMap<SentText, 1024>);
 
-/// The part of a message that the client has received, as a digest that tells whether another text starts with it.
+/// A digest of the part of a message that the client has received, to check whether another text starts with it.
 #[derive(Debug, Default, Clone)]
 struct SentText {
     digest: TextDigest,
-    /// The id under which the client knows the message, if that is another.
+    /// The id under which the client knows the message, if it differs from the agent's.
     renamed_id: Option<String>,
 }
 
@@ -45,7 +45,7 @@ impl TextDigest {
         }
     }
 
-    /// Returns the rest of `bytes` after the added bytes. `None` if `bytes` does not start with them.
+    /// Returns the part of `bytes` after the bytes added so far. `None` if `bytes` does not start with them.
     pub(super) fn rest<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (begin, rest) = bytes.split_at_checked(self.length)?;
         let mut sum = Self::default();
@@ -54,8 +54,8 @@ impl TextDigest {
     }
 }
 
-/// Returns the bytes of a content block that are compared: the text of a text block, or the whole JSON of any other.
-/// The flag is `true` for text.
+/// Returns the bytes that represent a content block in a digest: the text of a text block, or the JSON of any other
+/// block. The flag is `true` for text.
 fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
     let read = object(Some(block));
     let text = read.field::<String>("text");
@@ -111,7 +111,7 @@ impl DownMessages {
         let known = match told.digest.rest(&all) {
             Some(_) => told.digest.length,
             None => {
-                // Sent chunks cannot be taken back, so send it again as another message.
+                // Sent chunks cannot be withdrawn, so send the whole message again under another id.
                 *told = SentText {
                     digest: TextDigest::default(),
                     renamed_id: Some(Uuid::new_v4().to_string()),

@@ -1,5 +1,5 @@
-//! Permission requests. In version 2 they have a title and are about a tool call, a command or nothing in particular.
-//! In version 1 they are about a tool call.
+//! Translation of permission requests. In version 2 they have a title and an optional subject: a tool call or a
+//! command. In version 1 they always have a tool call.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
@@ -10,8 +10,8 @@ use super::tool_call::{content_to_v1, status_to_v1, without_nulls};
 use super::{DownSession, non_null};
 
 impl DownSession {
-    /// Translates the params of a permission request to version 1. If the request hides the content of a tool call
-    /// from the client until it is answered, returns that call's id, too.
+    /// Translates the params of a permission request to version 1. Also returns the id of the tool call whose content
+    /// is hidden while the request is pending, if any.
     pub(super) fn permission(&mut self, mut params: RawObject) -> (RawObject, Option<String>) {
         let subject = object(params.get("subject"));
         let kind: Option<String> = subject.field("type");
@@ -30,7 +30,7 @@ impl DownSession {
         if call.has("content") {
             content_to_v1(&mut call);
         }
-        // The title of the request differs from the call's in version 2. In version 1 it is the call's.
+        // In version 2 the request has its own title. In version 1 only the tool call has a title.
         let mut question: Option<String> = params.field("title");
         if !call.has("title") {
             let title = match self.calls.title(&id) {
@@ -67,7 +67,7 @@ impl DownSession {
         (params, hidden)
     }
 
-    /// Returns an update with the content of a call, once no permission request hides it any more.
+    /// Returns an update that restores the content of a call after a permission request has hidden it.
     pub(super) fn restored_content(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",
@@ -77,7 +77,7 @@ impl DownSession {
     }
 }
 
-/// Converts a command to a tool call.
+/// Converts the command in a permission request to a tool call.
 fn command_to_tool_call(subject: &RawObject) -> RawObject {
     let text: String = subject.field("command").unwrap_or_default();
     let block = object! { "type": "text", "text": text };

@@ -1,22 +1,22 @@
-//! Plans. Version 2 has any number of them. Version 1 has one, unless the client supports more.
+//! Translation of plans. Version 2 has any number of plans; version 1 has one, unless the client supports more.
 
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::super::json::{UpdateTranslation, items, object, to_raw_value};
 
-/// How many plans of a session are remembered.
+/// The maximum number of stored plans per session.
 const PLANS: usize = 64;
 
-/// The limit on the total size of the remembered plans, in bytes.
+/// The maximum total size of a session's stored plans, in bytes.
 const KEPT: usize = 1024 * 1024;
 
-/// The plans of a session in order of arrival, for clients that support only one.
+/// A session's plans in order of arrival, for clients that support only one plan.
 #[derive(Default)]
 pub(super) struct DownPlans(Vec<(String, Vec<Box<RawValue>>)>);
 
 impl DownPlans {
-    /// Translates a new or changed plan. `several` is set if the client knows plans by their ids.
+    /// Translates a new or changed plan. `several` is set if the client supports several plans.
     pub(super) fn update(
         &mut self,
         mut update: RawObject,
@@ -84,7 +84,7 @@ impl DownPlans {
     }
 }
 
-/// Returns the entries of a plan as in version 1, which has no cancelled entries.
+/// Converts the entries of a plan to version 1, which has no cancelled entries.
 fn entries_to_v1(plan: &RawObject) -> Vec<Box<RawValue>> {
     items(plan, "entries")
         .into_iter()

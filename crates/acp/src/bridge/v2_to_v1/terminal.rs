@@ -1,5 +1,5 @@
-//! Terminals of the agent. Version 1 does not have them, but many clients show what agents put into `_meta` of the
-//! tool call that shows the terminal.
+//! Translation of display terminals. Version 1 does not have them, but many clients show the terminal output that
+//! agents put into `_meta` of a tool call.
 
 use acp_wire::RawObject;
 use base64::Engine;
@@ -12,7 +12,7 @@ use super::non_null;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
-/// How many bytes of output are stored until a call shows the terminal. Of longer output, the end is.
+/// The maximum size of the output stored until a call shows the terminal, in bytes. The oldest output is dropped.
 const KEPT: usize = 64 * 1024;
 
 /// The terminals of a session.
@@ -21,22 +21,22 @@ pub(super) struct DownTerminals(LruMap<DownTerminal, 128>);
 
 #[derive(Default)]
 struct DownTerminal {
-    /// The tool call that shows it, if any.
+    /// The tool call that shows the terminal, if any.
     call: Option<String>,
     command: Option<Box<RawValue>>,
     cwd: Option<Box<RawValue>>,
     /// Output that no call has shown yet.
     pending_output: String,
-    /// The start of a character that is still incomplete.
+    /// The bytes of a character that is still incomplete.
     partial_char: Utf8Pieces,
-    /// A digest of all the bytes it has printed.
+    /// A digest of the terminal's output so far.
     digest: TextDigest,
-    /// Its exit status, until a call has shown it.
+    /// The exit status, until a call has shown it.
     exit_status: Option<RawObject>,
 }
 
 impl DownTerminals {
-    /// Translates the state of a terminal, or a chunk of its output.
+    /// Translates a terminal's state or a chunk of its output.
     pub(super) fn update(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let Some(id) = update.field::<String>("terminalId") else {
             return Vec::new();
@@ -74,7 +74,7 @@ impl DownTerminals {
         terminal.take_update(&id, named).into_iter().collect()
     }
 
-    /// Records that a call shows these items. Terminals among them are reported with this call from now on.
+    /// Records the content items that a call shows. Terminals among them are reported with this call from now on.
     pub(super) fn show(
         &mut self,
         call: &str,
@@ -99,8 +99,7 @@ impl DownTerminals {
 }
 
 impl DownTerminal {
-    /// Decodes output to the characters that are complete by now. `all` means that `base64` is the whole output so
-    /// far.
+    /// Decodes output and returns its complete characters. `all` means that `base64` is the whole output so far.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
         let Ok(bytes) = STANDARD.decode(base64) else {
             tracing::warn!("ignoring terminal output that is not valid base64");
@@ -109,7 +108,7 @@ impl DownTerminal {
         let new = if all {
             let new = self.digest.rest(&bytes).map(<[u8]>::to_vec);
             new.unwrap_or_else(|| {
-                // Shown output cannot be taken back, so the whole output is shown below it.
+                // Shown output cannot be withdrawn, so the whole output is shown again below it.
                 self.digest = TextDigest::default();
                 self.partial_char.clear();
                 bytes
@@ -133,7 +132,7 @@ impl DownTerminal {
         }
     }
 
-    /// Returns an update with everything not yet reported, if a call shows the terminal.
+    /// Returns an update with everything not reported yet, if a call shows the terminal.
     fn take_update(&mut self, id: &str, named: bool) -> Option<UpdateTranslation> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};

@@ -1,5 +1,5 @@
-//! Tool calls. In version 2 they are updated in parts, and `null` clears a field. In version 1 the first message of a
-//! call announces it, and content is always sent whole.
+//! Translation of tool calls. In version 2 they are updated in parts, and `null` clears a field. In version 1 the first
+//! update announces the call, and content is always sent whole.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use super::super::json::{
 use super::DownSession;
 use crate::lru_map::LruMap;
 
-/// How many bytes of a call's content are stored. Of longer content, the end is.
+/// The maximum size of a call's stored content, in bytes. The oldest items are dropped.
 const KEPT_OF_CALL: usize = 256 * 1024;
 
-/// How many bytes of all calls' content are stored. Beyond it, the oldest calls are forgotten.
+/// The maximum size of all calls' stored content, in bytes. Beyond it, the oldest calls are dropped.
 const KEPT: usize = 4 * 1024 * 1024;
 
 /// The tool calls of a session.
@@ -29,14 +29,14 @@ pub(super) struct DownToolCalls {
 #[derive(Default)]
 struct DownToolCall {
     title: String,
-    /// What it has produced, in version 1's dialect.
+    /// The call's content, in the form of version 1.
     content: VecDeque<Box<RawValue>>,
     size: usize,
     has_locations: bool,
 }
 
 impl DownToolCalls {
-    /// Adds the call if it is new. Returns whether it was known already.
+    /// Adds a tool call unless it is already known. Returns `true` if it was known.
     fn ensure_known(&mut self, id: &str) -> bool {
         let known = self.calls.contains(id);
         self.calls.touch(id);
@@ -47,7 +47,7 @@ impl DownToolCalls {
         known
     }
 
-    /// Appends to a call's content, or replaces it if `anew` is set.
+    /// Appends items to a call's content, or replaces the content if `anew` is set.
     fn add_content(&mut self, id: &str, content: Vec<Box<RawValue>>, anew: bool) {
         let Some(call) = self.calls.get_mut(id) else {
             return;
@@ -70,7 +70,7 @@ impl DownToolCalls {
         self.size += call.size;
     }
 
-    /// Forgets old calls, except `but`, until the stored content is within the limit.
+    /// Drops the oldest calls, except the call `but`, until the stored content is within the limit.
     fn drop_oldest_content(&mut self, but: &str) {
         while self.size > KEPT && self.calls.forget_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
@@ -83,7 +83,7 @@ impl DownToolCalls {
         }
     }
 
-    /// Returns the title of a call that the client knows.
+    /// Returns the title of a call, if the client knows the call and the title is not empty.
     pub(super) fn title(&self, id: &str) -> Option<&str> {
         let call = self.calls.get(id)?;
         Some(call.title.as_str()).filter(|title| !title.is_empty())
@@ -101,7 +101,7 @@ impl DownToolCalls {
 }
 
 impl DownSession {
-    /// Translates the current state of a tool call.
+    /// Translates an update that reports a tool call's current state.
     pub(super) fn tool_call(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
@@ -116,7 +116,7 @@ impl DownSession {
         if let Some(mut title) = update.field::<String>("title")
             && let Some(call) = self.calls.calls.get_mut(&id)
         {
-            // The title is for permission requests, where nobody reads more than this.
+            // The title is for permission requests, where nobody reads more than 1 KiB of it.
             truncate(&mut title, 1024);
             call.title = title;
         }
@@ -161,7 +161,7 @@ impl DownSession {
         emits
     }
 
-    /// Adds the paths of a call's diffs as its locations, if it has reported none itself.
+    /// Adds the paths in a call's diffs as its locations, if the call has reported none itself.
     fn add_locations(&mut self, id: &str, update: &mut RawObject, paths: Vec<String>) {
         let Some(call) = self.calls.calls.get_mut(id) else {
             return;
@@ -177,7 +177,7 @@ impl DownSession {
     }
 }
 
-/// Replaces each `null` that clears a field with version 1's empty value, and removes the others.
+/// Removes `null` members, or replaces them with version 1's empty values if the call is known.
 pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [
@@ -196,7 +196,7 @@ pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
     update
 }
 
-/// Replaces statuses that version 1 does not have.
+/// Replaces a status that version 1 does not have, and notes the original in `_meta`.
 pub(super) fn status_to_v1(update: &mut RawObject) {
     let status = match update.field::<String>("status").as_deref() {
         None | Some("pending" | "in_progress" | "completed" | "failed") => return,
@@ -209,7 +209,7 @@ pub(super) fn status_to_v1(update: &mut RawObject) {
     update.set("status", to_raw_value(status));
 }
 
-/// Translates the content of a tool call, item by item. Returns the paths of its diffs.
+/// Translates the content of a tool call to version 1, item by item. Returns the paths in its diffs.
 pub(super) fn content_to_v1(update: &mut RawObject) -> Vec<String> {
     let mut paths = Vec::new();
     let content: Vec<Box<RawValue>> = items(update, "content")

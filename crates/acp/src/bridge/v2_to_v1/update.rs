@@ -1,4 +1,4 @@
-//! Updates of a session.
+//! Translation of session updates from version 2 to version 1.
 
 use acp_wire::RawObject;
 
@@ -8,7 +8,7 @@ use super::initialize::V1ClientFeatures;
 use super::{DownSession, DownTurn};
 
 impl DownSession {
-    /// Translates one update.
+    /// Translates one session update to version 1.
     pub(super) fn update(
         &mut self,
         client: &V1ClientFeatures,
@@ -63,7 +63,7 @@ impl DownSession {
         }
     }
 
-    /// Returns `true` if this message is the client's own prompt. During a replay it is history instead.
+    /// Returns `true` if this message echoes the client's own prompt. During a replay, messages are not echoes.
     fn is_echo(&mut self, message: &RawObject) -> bool {
         let Some(id) = message.field::<String>("messageId") else {
             return false;

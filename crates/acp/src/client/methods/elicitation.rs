@@ -1,4 +1,4 @@
-//! `elicitation/create`: requesting input from the user, by a form or on a web page.
+//! `elicitation/create`: requesting input from the user, with a form or on a web page.
 
 use acp_wire::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, ElicitationScope,
@@ -11,13 +11,13 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `elicitation/create`: requests input from the user, by a form or on a web page.
+/// A handler for `elicitation/create`, which requests input from the user with a form or on a web page.
 pub trait Elicitation<S>: Send + Sync {
-    /// Returns the modes that it supports.
+    /// Returns the elicitation modes that the client supports.
     fn capabilities(&self) -> ElicitationCapabilities;
 
-    /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state
-    /// of the session in which it is requested, if this client has it. Requests of a subagent belong to its parent
+    /// Requests input from the user. The future is dropped when the agent cancels the request. `state` is the state of
+    /// the session to which the request belongs, if this client has it. A subagent's requests belong to its root
     /// session.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Methods of extensions, whose names start with `_`.
+//! Extension methods, whose names start with `_`.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::Extension;

@@ -1,8 +1,8 @@
-//! The requests of an agent, one file each: the trait that a client implements, and the handling of the request.
+//! The agent's requests, one file each: the trait that a client implements, and the handling of the request.
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
-//! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without one does not
-//! compile.
+//! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without a handler does
+//! not compile.
 
 mod elicitation;
 mod extension;
@@ -29,7 +29,7 @@ pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// Returns the request and the client's state of its session. Rejects the request if this client does not have
+    /// Returns the request and the client's state for its session. Rejects the request if this client does not have
     /// the session.
     fn require_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
         let sessions = &self.side.sessions;
@@ -44,7 +44,7 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         None
     }
 
-    /// Responds that the session does not exist.
+    /// Rejects the request, because the session does not exist.
     fn refuse_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
         self.refuse(Error::Rpc(error));

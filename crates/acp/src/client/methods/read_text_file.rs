@@ -8,7 +8,7 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `fs/read_text_file`: File system, "Reading Files". Version 1 only.
+/// A handler for `fs/read_text_file`: File system, "Reading Files". Version 1 only.
 pub trait ReadTextFile<S>: Send + Sync {
     /// Reads a file as the user sees it, including unsaved changes. `line` counts from 1, `limit` is in lines.
     ///

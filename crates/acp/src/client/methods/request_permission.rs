@@ -16,34 +16,34 @@ use crate::error::Error;
 use crate::pending_request::PendingRequest;
 use crate::thread::{ThreadHandle, ThreadToolCall};
 
-/// A permission request: Tool calls, "Requesting Permission".
+/// A permission request from an agent: Tool calls, "Requesting Permission".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
-    /// The session.
+    /// The id of the session.
     pub session_id: SessionId,
-    /// The session that the user has opened: this one, or the parent of the subagent that sends the request.
+    /// The id of the session that the user has opened: this session, or the root session of the requesting subagent.
     pub root_session_id: SessionId,
-    /// The name of that subagent.
+    /// The name of the subagent that sends the request, if any.
     pub subagent: Option<String>,
     /// The question for the user; empty if the agent sends none.
     pub title: String,
     /// The reason, if the agent gives one.
     pub description: Option<String>,
-    /// The tool call, with everything reported of it so far. If an agent of version 2 requests permission for
-    /// something else, this is created from its request.
+    /// The tool call, with everything reported about it so far. If a version 2 agent requests permission for something
+    /// else, this is created from its request.
     pub tool_call: ThreadToolCall,
-    /// The command, if an agent of version 2 requests permission for one.
+    /// The command, if a version 2 agent requests permission for one.
     pub command: Option<CommandPermissionSubject>,
-    /// The options to choose from.
+    /// The options that the user can choose from.
     pub options: Vec<PermissionOption>,
     /// The session's thread.
     pub thread: ThreadHandle,
 }
 
 impl PermissionRequest {
-    /// Creates a request that does not come from the agent. The thread says which session the user opened and whether
-    /// a subagent acts; it must not be locked by the caller ([`ThreadHandle::read`]), nor any thread above it.
+    /// Creates a request that does not come from the agent. The root session and the subagent are read from the
+    /// thread: the caller must not hold its lock ([`ThreadHandle::read`]) or the lock of any thread above it.
     pub fn new(
         session_id: impl Into<SessionId>,
         tool_call: &ToolCallUpdate,
@@ -71,7 +71,7 @@ impl PermissionRequest {
         }
     }
 
-    /// Creates a request from that of a version 1 agent. The thread already shows it.
+    /// Converts a version 1 agent's request. The thread already shows it.
     pub(crate) fn from_v1(
         request: v1::RequestPermissionRequest,
         tool_call: ThreadToolCall,
@@ -90,7 +90,7 @@ impl PermissionRequest {
         }
     }
 
-    /// Creates a request from that of a version 2 agent. `tool_call` is the call that it names, from the thread.
+    /// Converts a version 2 agent's request. `tool_call` is the thread's call that the request is about, if any.
     pub(crate) fn from_v2(
         request: v2::RequestPermissionRequest,
         tool_call: Option<ThreadToolCall>,
@@ -101,7 +101,7 @@ impl PermissionRequest {
             _ => None,
         };
         let tool_call = tool_call.unwrap_or_else(|| {
-            // A made-up id: the call is not in the thread.
+            // The call is not in the thread, so it may have an empty id.
             let id = command.as_ref().and_then(|c| c.tool_call_id.clone());
             let mut call = ThreadToolCall::new(id.unwrap_or_else(|| "".into()));
             call.title.clone_from(&request.title);
@@ -123,20 +123,20 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns the kind of tool, which is a hint from the agent and not a guarantee.
+    /// Returns the kind of tool. The kind is a hint from the agent, not a guarantee.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
     }
 
-    /// Allows the request, once if possible. Returns `Cancelled` if the agent offers no such option.
+    /// Selects the allow option, once if possible. Returns `Cancelled` if the agent offers no such option.
     #[must_use]
     pub fn allow(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
         self.select_first([AllowOnce, AllowAlways])
     }
 
-    /// Rejects the request, once if possible. Returns `Cancelled` if the agent offers no such option.
+    /// Selects the reject option, once if possible. Returns `Cancelled` if the agent offers no such option.
     #[must_use]
     pub fn reject(&self) -> RequestPermissionOutcome {
         use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};
@@ -209,7 +209,7 @@ impl<C: Client> MessageHandler<v2::RequestPermissionRequest, ()> for PendingRequ
 }
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
-    /// Runs the client's handler, unless the turn is cancelled first. `weight` is the size of the tool call in bytes.
+    /// Runs the client's handler until it responds or the turn is cancelled. `weight` is the tool call's size in bytes.
     fn ask(
         self,
         state: Arc<C::State>,

@@ -12,9 +12,9 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of all `terminal/*` methods: the specification's page Terminals. Version 1 only.
+/// A handler for all `terminal/*` methods: the specification's page Terminals. Version 1 only.
 ///
-/// An error of a method is sent as the response. The output of a released terminal stays visible in the tool call
+/// An error that a method returns is sent as the response. A released terminal's output stays visible in the tool call
 /// that contains it.
 pub trait Terminals<S>: Send + Sync {
     /// Starts a command and returns at once: "Executing Commands".
@@ -24,8 +24,8 @@ pub trait Terminals<S>: Send + Sync {
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
-    /// Returns the output, and the exit status if the command has exited: "Getting Output". Of output beyond the byte
-    /// limit, the oldest is dropped first, up to the start of a character.
+    /// Returns the output, and the exit status if the command has exited: "Getting Output". If the output exceeds the
+    /// byte limit, it is truncated at the start, at a character boundary.
     fn output(
         &self,
         state: &S,

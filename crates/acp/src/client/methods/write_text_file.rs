@@ -8,7 +8,7 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `fs/write_text_file`: File system, "Writing Files". Version 1 only.
+/// A handler for `fs/write_text_file`: File system, "Writing Files". Version 1 only.
 pub trait WriteTextFile<S>: Send + Sync {
     /// Writes a file, and creates it if it does not exist.
     ///

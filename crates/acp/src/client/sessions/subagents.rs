@@ -1,7 +1,7 @@
-//! Subagents on the client's side: `subagent_update`.
+//! The client's table of subagents: `subagent_update`.
 //!
-//! A session that an open session announces is open, too. Its items are shown in its parent's thread, and its
-//! requests are handled. The number of subagents is limited: further ones are shown, but their updates are not.
+//! A subagent that an open session announces is an open session, too. Its items are shown in its parent's thread, and
+//! its requests are handled. The number of subagents is limited: further ones are shown, but not their updates.
 
 use acp_wire::v1::SessionId;
 use tokio_util::sync::CancellationToken;
@@ -10,10 +10,10 @@ use super::{ClientSessionEntry, ClientSessions, UNCLAIMED};
 use crate::thread::Thread;
 use crate::update::Update;
 
-/// How many subagents a connection may have. All their threads together may store as much as one session's.
+/// The maximum number of subagents per connection. Together, their threads may store as much as one session's thread.
 const SUBAGENTS: usize = UNCLAIMED;
 
-/// How many levels subagents may be nested.
+/// The maximum nesting depth of subagents.
 const DEPTH: usize = 16;
 
 impl ClientSessions {
@@ -62,7 +62,8 @@ impl ClientSessions {
                 ..ClientSessionEntry::default()
             }
         };
-        // No client had opened it. It now gets the thread that its parent shows; its pending requests stay pending.
+        // The client had not opened the session. It now gets the thread that its parent shows; its pending requests
+        // stay pending.
         let before = {
             let mut sessions = self.lock();
             sessions.unopened.remove(child);
@@ -78,7 +79,7 @@ impl ClientSessions {
         self.add(child, state, None);
     }
 
-    /// Returns a session, its parent, and so on.
+    /// Returns a session's id, its parent's id and so on, up to the root session.
     fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
         let sessions = self.lock();
         let parent = |id: &SessionId| sessions.parents.get(id).cloned();
@@ -87,7 +88,7 @@ impl ClientSessions {
             .collect()
     }
 
-    /// Returns the subagents of a session, and their subagents.
+    /// Returns the ids of a session's subagents, and of their subagents.
     pub(super) fn descendants(&self, id: &SessionId) -> Vec<SessionId> {
         let sessions = self.lock();
         let mut found = vec![id.clone()];
@@ -104,29 +105,29 @@ impl ClientSessions {
         found.split_off(1)
     }
 
-    /// Removes the subagents of a session that was closed or is going to be replayed.
+    /// Removes the subagents of a session that was closed or is about to be replayed.
     pub(super) fn remove_subagents(&self, id: &SessionId) {
         for child in self.descendants(id) {
             self.remove_one(&child);
         }
     }
 
-    /// Returns the session that the user has opened: this one, or the one at the top of this subagent's parents.
+    /// Returns the root session, which the user has opened: this session, or the topmost parent of this subagent.
     pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
         self.ancestors(id).pop().unwrap_or_else(|| id.clone())
     }
 
-    /// Returns the name of a subagent. `None` if the session is not a subagent.
+    /// Returns a subagent's name. `None` if the session is not a subagent.
     pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
         let parent = self.lock().parents.get(id).cloned()?;
         let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
         let name = self.with_session(&parent, |state| state.thread.read(name))?;
-        // Its item may have been dropped.
+        // The subagent's item may have been dropped.
         Some(name.unwrap_or_else(|| id.to_string()))
     }
 
-    /// Returns the token of the turn that a subagent works for: the turn of the session that the user has opened. The
-    /// subagent may work while no turn runs there. `None` if the session is not a subagent.
+    /// Returns the token of the turn that a subagent works for, which is the root session's turn. If no turn runs
+    /// there, returns a new token. `None` if the session is not a subagent.
     pub(crate) fn turn_of(&self, id: &SessionId) -> Option<CancellationToken> {
         let opened = self.root_session(id);
         if opened == *id {

@@ -65,18 +65,20 @@ async fn an_answer_that_cannot_be_read_fails_its_request_only() {
         assert!(!session.thread().read(acp::Thread::is_running));
     }
     // Errors of every form are errors, and a stop reason nobody has heard of is one.
-    for (error, expected) in [
-        (json!({"code": 5, "message": "no"}), "no (5)"),
-        (json!({"message": "no"}), "no (-32603)"),
+    for (error, code, expected) in [
+        (json!({"code": 5, "message": "no"}), 5, "no"),
+        (json!({"message": "no"}), -32603, "no"),
         (
             json!({"code": "x", "message": 3}),
-            "an error without a message (-32603)",
+            -32603,
+            "an error without a message",
         ),
-        (json!("no"), "\"no\" (-32603)"),
+        (json!("no"), -32603, "\"no\""),
     ] {
         let (id, turn) = peer.prompted(&session, "hi").await;
         peer.send(json!({"id": id, "error": error})).await;
         let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+        assert_eq!(error.peer_error().map(|error| error.code), Some(code));
         assert_eq!(error.to_string(), expected);
     }
     let (id, turn) = peer.prompted(&session, "hi").await;
