@@ -4,7 +4,7 @@ use crate::common;
 use std::path::Path;
 
 use crate::common::hears::HeardRequests;
-use crate::common::{AgentFixture, NONE, says_otherwise, until};
+use crate::common::{AgentFixture, NONE, says_otherwise, until, with_line_numbers};
 use acp::Options;
 use acp::client::Client;
 use acp::thread::{ItemKind, ThreadCompaction};
@@ -154,16 +154,18 @@ async fn long_results_are_cut_before_anything_is_summarised() {
     let sessions = tempfile::tempdir().unwrap();
     let heard = HeardRequests::default();
     let f = AgentFixture::new(kept(&heard, script, sessions.path()), NONE).await;
-    f.put("long.txt", &"long line\n".repeat(2000));
+    let long = "long line\n".repeat(2000);
+    f.put("long.txt", &long);
     f.put("short.txt", "short");
     assert_eq!(f.says("go").await, "Done.");
     let all = heard.all();
     assert_eq!(all.len(), 3);
-    assert_eq!(all[1].lines()[2], "result of 20000 bytes");
+    let whole = format!("result of {} bytes", with_line_numbers(&long).len());
+    assert_eq!(all[1].lines()[2], whole);
     let last = &all[2];
     let result = last.lines()[2].clone();
     assert!(
-        result.starts_with("result of 20") && result.len() < "result of 20000 bytes".len(),
+        result.starts_with("result of 20") && result.len() < whole.len(),
         "{result}"
     );
     assert!(last.is_well_formed());
@@ -201,7 +203,7 @@ async fn a_turn_that_fills_the_window_by_itself_goes_on() {
             "still in progress",
             "read it twice",
             "calls read",
-            "RESULT (done):\ntext\n",
+            "RESULT (done):\n1\ttext\n2\ttext\n",
         ] {
             assert!(asked.contains(part), "{part}: {asked}");
         }

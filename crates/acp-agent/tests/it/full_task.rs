@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::provider::ProviderServer;
 use crate::common::task::{self, COMMAND, DONE, GREETING, HALF_WAY, PROMPT, RIGHT, TESTS};
-use crate::common::{terminal, texts};
+use crate::common::{terminal, texts, with_line_numbers};
 use acp::client::{
     Client, ClientState, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
     WriteTextFile,
@@ -102,7 +102,7 @@ fn the_model_heard(server: &ProviderServer, project: &Path) {
         panic!("{results:?}")
     };
     assert!(none.is_empty(), "{none:?}");
-    assert_eq!(read[..], [GREETING, TESTS]);
+    assert_eq!(read[..], [GREETING, TESTS].map(with_line_numbers));
     let [_, edited] = &edited[..] else {
         panic!("{edited:?}")
     };

@@ -195,7 +195,7 @@ mod tests {
             ("command = \"'open\"", "unclosed quote"),
             ("command = 3", "a string, or a list"),
             ("protocol = 3", "unsupported protocol version 3"),
-            ("options = { a = [] }", "a string, an integer"),
+            ("options = { a = [] }", "strings, integers or booleans"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

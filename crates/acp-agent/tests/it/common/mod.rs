@@ -579,3 +579,11 @@ pub fn runs(pid: u32) -> bool {
     let state = stat.rsplit(") ").next().unwrap_or_default().chars().next();
     !matches!(state, None | Some('Z' | 'X'))
 }
+
+/// Returns `text` as the `read` tool gives it to the model: each line with its number.
+pub fn with_line_numbers(text: &str) -> String {
+    let lines = text.split_inclusive('\n').zip(1..);
+    lines
+        .map(|(line, number)| format!("{number}\t{line}"))
+        .collect()
+}
