@@ -101,7 +101,7 @@ fn main() -> Result<(), BenchError> {
     let out = args.out.clone().unwrap_or_else(|| beside.join("bench"));
     fs::create_dir_all(&out)?;
     let scratch = tempfile::tempdir()?;
-    let peers = Peers::prepare(&scratch.path().join("state"))?;
+    let peers = Peers::prepare(&scratch.path().join("state"), args.quick)?;
     let file = scratch.path().join("file.txt");
     write_file(&file, if args.quick { FILE / 100 } else { FILE })?;
     let setting = RowSetting {
@@ -132,7 +132,7 @@ fn main() -> Result<(), BenchError> {
     if args.is_selected("curves") {
         results.curves = curves::curves(&setting);
     }
-    write_report(&results, &out, &beside.join("release/acp"), &args)
+    write_report(&results, &out, &peers.acp(), &args)
 }
 
 /// Does the work of a row as often as asked for, the pairs in turn, so that what changes on the machine
@@ -203,7 +203,7 @@ fn write_report(
     }
     if let Ok(binary) = fs::metadata(acp) {
         let mega = table::figure(binary.len() as f64 / 1e6);
-        end.push_str(&format!("\nThe release binary `acp` has {mega} MB.\n"));
+        end.push_str(&format!("\nThe binary `acp` has {mega} MB.\n"));
     }
     text.push_str(&end);
     print!("{end}");

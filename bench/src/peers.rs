@@ -1,6 +1,7 @@
 //! The programs that are measured: where they are, and how they are built and installed.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,19 +110,24 @@ impl Peers {
     }
 
     /// Builds and installs all that can be. What is not ours may be missing.
-    pub(crate) fn prepare(state: &Path) -> Result<Self, BenchError> {
+    ///
+    /// All of it is built with the profile of this program. Unless `quick`, that has to be `dist`.
+    pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this.parent().ok_or("this program is nowhere")?;
-        if directory.file_name() != Some("release".as_ref()) {
-            return Err("only what is built with --release is worth measuring".into());
-        }
+        let profile = match directory.file_name().and_then(OsStr::to_str) {
+            Some("dist") => "dist",
+            Some("release") if quick => "release",
+            _ => return Err("measurements need `cargo run --profile dist`".into()),
+        };
         let target = directory.parent().ok_or("this program is nowhere")?;
+        let build = |what: &[&str]| build(target, profile, what);
         let mut peers = Self {
             directory: directory.to_owned(),
             ..Self::default()
         };
-        build(target, &["-p", "bench", "--bins"])?;
-        build(target, &["-p", "acp-cli"])?;
+        build(&["-p", "bench", "--bins"])?;
+        build(&["-p", "acp-cli"])?;
         let binary = |name: &str| directory.join(name);
         let floor = binary("bench-floor");
         peers.agents.extend([
@@ -150,7 +156,7 @@ impl Peers {
             (PeerId::Floor, PeerProgram::new(&floor, &["client"])),
             (PeerId::Raw, PeerProgram::new(&floor, &["--raw", "client"])),
         ]);
-        match build(target, &["-p", "bench-official"]) {
+        match build(&["-p", "bench-official"]) {
             Ok(()) => {
                 let program = PeerProgram::new(binary("bench-official-agent"), &[]);
                 peers.agents.insert(PeerId::Rust, program);
@@ -208,12 +214,12 @@ fn traced_agent_program(program: PathBuf, state: &Path, agent: &Path) -> PeerPro
 
 /// Builds packages of the workspace. Those of a peer are built apart from ours, so that the features it
 /// wants of shared dependencies are not turned on in ours.
-fn build(target: &Path, what: &[&str]) -> Result<(), BenchError> {
+fn build(target: &Path, profile: &str, what: &[&str]) -> Result<(), BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
         .current_dir(workspace_root())
-        .args(["build", "--release", "--locked", "--quiet"])
+        .args(["build", "--profile", profile, "--locked", "--quiet"])
         .arg("--target-dir")
         .arg(target)
         .args(what);

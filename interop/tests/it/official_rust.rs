@@ -856,7 +856,7 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
     run(&["fail"], &[OFFICIAL_AGENT])
         .await
         .code(1)
-        .says(&["the model is on holiday", "-32050"]);
+        .says(&["agent error: the model is on holiday"]);
     run(&["refuse"], &[OFFICIAL_AGENT])
         .await
         .code(4)

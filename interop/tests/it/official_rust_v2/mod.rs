@@ -207,7 +207,9 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         .code(1)
         .says(&["Authentication required", "acp login ", "# A key"]);
     let ended = run(&["fail"], &[OFFICIAL_AGENT]).await;
-    ended.code(1).says(&["the model is on holiday", "-32050"]);
+    ended
+        .code(1)
+        .says(&["agent error: the model is on holiday"]);
     run(&["refuse"], &[OFFICIAL_AGENT])
         .await
         .code(4)

@@ -111,7 +111,9 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
         .code(1)
         .says(&["Authentication required", "acp login ", "# A key"]);
     let ended = official.run(&["fail"], &[]).await;
-    ended.code(1).says(&["the model is on holiday", "-32050"]);
+    ended
+        .code(1)
+        .says(&["agent error: the model is on holiday"]);
     official
         .run(&["refuse"], &[])
         .await
