@@ -101,8 +101,8 @@ pub(crate) fn option(name: impl Into<String>, kind: PermissionOptionKind) -> Per
     PermissionOption::new(kind.to_string(), name, kind)
 }
 
-/// Returns the option that the user chose. A client responds with `cancelled` if it cancels the turn (tool calls,
-/// "Requesting Permission"), whether or not its `session/cancel` has arrived yet.
+/// Requests permission and returns the option that the user chose. A client responds with `cancelled` if it cancels the
+/// turn (tool calls, "Requesting Permission"), whether or not its `session/cancel` has arrived yet.
 pub(crate) async fn choice(
     turn: &Turn,
     tool_call: ToolCallUpdate,
