@@ -48,7 +48,7 @@ const WHO: &str = "You are a coding agent. You work for a user in their editor o
 pub(crate) struct Instructions(String);
 
 impl Instructions {
-    /// Builds the instructions. A file of the project or the user that cannot be read is left out, with a note for the
+    /// Builds the instructions. A file of the project or the user that cannot be read is omitted, with a note for the
     /// model, so that the turn can still start. No file of the project is read if `rules` forbid all reading.
     pub(crate) async fn read(
         workspace: &Workspace,

@@ -30,7 +30,7 @@ const MAX_SUMMARY: usize = 64 * 1024;
 /// The maximum length of the conversation in the request, in bytes, if the size of the context window is unknown.
 const USUAL: usize = 256 * 1024;
 
-/// The maximum length of the conversation in the request, in bytes, whatever the model.
+/// The maximum length of the conversation in the request, in bytes, for any model.
 const MAX_ASKED: usize = 4 * 1024 * 1024;
 
 /// The maximum number of requests. Each is half as long as the previous one, which was too long for the model.

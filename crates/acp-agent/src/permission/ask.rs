@@ -20,7 +20,7 @@ pub(crate) enum AskOutcome {
 }
 
 /// Requests permission for an action, unless a remembered answer decides it. If a rule asks each time, remembered
-/// answers do not count and "always" is not offered. A question with a `rejection` is rejected whatever the answer.
+/// answers do not count and "always" is not offered. A question with a `rejection` is always rejected.
 pub(crate) async fn ask(
     workspace: &Workspace,
     deed: ToolAction,

@@ -77,7 +77,7 @@ pub(crate) struct PermissionQuestion {
     pub(crate) asks_each_time: bool,
     /// Whether the action changes a file that is outside the session's directories or that other programs trust.
     pub(crate) is_special: bool,
-    /// The reason why the action is rejected whatever the answer. The request then only informs the user.
+    /// The reason why the action is rejected regardless of the answer. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 

@@ -87,7 +87,7 @@ impl EditTool {
                 self.path
             )));
         };
-        // Models write `\n`, whatever line ends the file has.
+        // Models write `\n`, whatever line endings the file has.
         let form = TextForm::of(&old);
         let search = match old.contains(&self.search) {
             true => self.search.as_str().into(),

@@ -68,7 +68,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
         .max_by(|(_, a), (_, b)| a.total_cmp(b));
     match likeness {
         Some((at, like)) if like >= LIKE => format!(
-            "no match. The closest match for the first line is line {}:\n{}\nThe search text has:\n{}",
+            "no exact match. The closest match for the first line is line {}:\n{}\nThe search text has:\n{}",
             at + 1,
             quote_line(lines.get(at).copied().unwrap_or_default()),
             quote_line(wanted.get(first).copied().unwrap_or_default()),

@@ -168,7 +168,7 @@ pub(crate) struct ToolExecution<'a> {
     pub(crate) handle: &'a ReportedCall,
     /// The user's rules, for tools that know their action only once they run.
     pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown. They stay visible whatever the result of the call.
+    /// The terminals that are shown. They stay visible regardless of the result.
     pub(crate) terminals: Vec<ToolCallContent>,
     /// The result of [`ToolInvocation::preview`], which the user may have seen.
     pub(crate) preview: Option<TextChange>,

@@ -92,7 +92,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Runs `/compact`, which summarizes everything before this prompt, whatever the context usage.
+    /// Runs `/compact`, which summarizes everything before this prompt, regardless of the context usage.
     pub(super) async fn compact_on_command(
         &self,
         conversation: &mut Conversation,
