@@ -12,7 +12,7 @@ use rmcp::transport::Transport;
 use rmcp::{RoleClient, RoleServer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The maximum number of requests in flight on a connection, as for ACP connections by default. Further
+/// The maximum number of requests in flight on a connection, the same as the default for ACP connections. Further
 /// requests are rejected.
 pub(crate) const REQUESTS: usize = 1024;
 
