@@ -352,7 +352,7 @@ mod tests {
             [
                 "line 2: cannot parse this line",
                 "line 3: cannot parse this line",
-                "line 4: A is there twice"
+                "line 4: duplicate name A"
             ]
         );
     }
