@@ -1,4 +1,4 @@
-//! Announces the available commands of a session to its client: "Slash commands" of the specification.
+//! Announces the slash commands of a session to its client: the page "Slash Commands" of the specification.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use acp::agent::Session;
 use crate::context::commands::custom::CustomCommands;
 use crate::session::SessionState;
 
-/// Announces the available slash commands if they have changed: "Advertising commands" of the specification. For a
-/// model that `understands` text, these include the user's custom commands, which are read from the session's
-/// directories. If only the client can reach those directories, there are no custom commands: it can read files for
-/// an agent, but not list them.
+/// Announces the available slash commands if they have changed: "Advertising commands" of the specification. If the
+/// model `understands` text, these include the user's custom commands, which are read from the session's directories.
+/// If only the client can reach those directories, there are no custom commands, because a client can read files for an
+/// agent but not list them.
 ///
 /// # Errors
 /// The connection is closed.

@@ -1,4 +1,4 @@
-//! The causes of an error: an HTTP error names what happened only in the last of them.
+//! The causes of an error. An HTTP error often says what went wrong only in its last cause.
 
 use std::io;
 
@@ -9,8 +9,7 @@ pub(crate) fn causes<'a>(
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
-        // The error inside an I/O error is not its source but a part of it. The cause is the source of that inner
-        // error, so go on from there.
+        // `source` of an I/O error skips the error inside it, so visit that one first.
         let inner = error
             .downcast_ref::<io::Error>()
             .and_then(io::Error::get_ref);

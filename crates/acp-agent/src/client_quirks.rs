@@ -1,8 +1,8 @@
-//! Clients that are known to deviate from the protocol.
+//! Workarounds for clients that deviate from the protocol.
 
 use acp::agent::ClientInfo;
 
-/// The clients that run a terminal's command through a shell without quoting its arguments. They turn `sh -c "cd x &&
+/// Clients that run a terminal's command through a shell without quoting its arguments. They turn `sh -c "cd x &&
 /// make"` into `sh -c cd x && make`, which runs `make` in another directory. That is not the command the user
 /// allowed.
 ///

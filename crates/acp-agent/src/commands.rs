@@ -1,8 +1,8 @@
-//! The slash commands of the offline model, and their parser. The specification calls them "Slash commands".
+//! The slash commands of the offline model, and their parser: the page "Slash Commands" of the specification.
 
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
-/// A command with its arguments.
+/// A slash command with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineCommand {
     Help,
@@ -36,24 +36,24 @@ pub(crate) enum OfflineCommand {
     },
 }
 
-/// What the user entered.
+/// Text from the user, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OfflineInput {
     Command(OfflineCommand),
-    /// A known command with missing or wrong arguments, and a text that says what it takes.
+    /// A known command with missing or wrong arguments. The text says which arguments it takes.
     Incomplete(String),
     /// The name of a command that does not exist.
     Unknown(String),
-    /// Not a command.
+    /// Text that is not a command.
     Text,
 }
 
-/// The description of a command.
+/// The name and help text of a command.
 struct OfflineCommandInfo {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
-    /// What does not fit into the hint.
+    /// Details that do not fit into the hint. May be empty.
     details: &'static str,
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn help() -> String {
     text
 }
 
-/// Returns the commands' names in one line.
+/// Returns the names of the commands, separated by commas.
 pub(crate) fn names() -> String {
     let names: Vec<String> = COMMANDS
         .iter()
@@ -161,7 +161,7 @@ pub(crate) fn names() -> String {
     names.join(", ")
 }
 
-/// Parses what the user entered.
+/// Parses text from the user.
 pub(crate) fn parse(typed: &str) -> OfflineInput {
     let Some(rest) = typed.trim_start().strip_prefix('/') else {
         return OfflineInput::Text;
@@ -182,7 +182,7 @@ pub(crate) fn parse(typed: &str) -> OfflineInput {
             "`/{name}` takes {}. {}",
             about
                 .hint
-                .map_or_else(|| "nothing".to_owned(), |hint| format!("`{hint}`")),
+                .map_or_else(|| "no arguments".to_owned(), |hint| format!("`{hint}`")),
             about.details
         )),
     }
@@ -298,7 +298,7 @@ fn trim_line_end(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// Splits off the first word, which may be in quotes. Returns it and the rest.
+/// Splits a text into its first word, which may be in quotes, and the rest.
 fn split_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     for quote in ['"', '\''] {

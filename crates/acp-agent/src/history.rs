@@ -1,4 +1,4 @@
-//! The stored history of a session, read back as the model's conversation.
+//! Reads a session's stored history as the model's conversation.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::store::error::StoreError;
 use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
-/// The result of a tool call that was running when the process exited.
-const ENDED: &str = "The agent exited before this finished. It may have completed partly or fully.";
+/// The result given to a tool call that was running when the process exited.
+const ENDED: &str = "The agent exited before this finished. Some or all of its work may have been done.";
 
 /// The history of a stored session, at one revision.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub(crate) struct StoredHistory {
     session: StoredSession,
 }
 
-/// The model's part of a session's history.
+/// The model's conversation in a session's history.
 pub(crate) struct ModelHistory {
     /// The whole conversation.
     pub(crate) messages: Vec<ModelMessage>,
@@ -44,7 +44,7 @@ impl StoredHistory {
         &self.session
     }
 
-    /// Returns the entries from number `from` on, page by page, so that they are not all in memory at once.
+    /// Returns the entries from number `from`, in pages, so that they are not all in memory at once.
     pub(crate) fn pages(&self, which: EntryFilter, from: u64) -> EntryPages<'_> {
         EntryPages {
             history: self,
@@ -53,8 +53,8 @@ impl StoredHistory {
         }
     }
 
-    /// Reads the model's conversation. A process that was killed may have left gaps. Text of an unfinished response
-    /// that the client was shown counts as the model's message, and a call without a result gets one that says why.
+    /// Reads the model's conversation, and fills the gaps that a killed process may have left. If the client got part
+    /// of a response, that part becomes the model's message. A tool call without a result gets one that says why.
     pub(crate) async fn model_history(&self) -> Result<ModelHistory, StoreError> {
         let mut messages = Vec::new();
         let mut pages = self.pages(EntryFilter::Messages, 0);
@@ -88,7 +88,7 @@ impl StoredHistory {
     }
 }
 
-/// The pages of a session's entries.
+/// An iterator over the pages of a session's entries.
 pub(crate) struct EntryPages<'a> {
     history: &'a StoredHistory,
     filter: EntryFilter,
@@ -114,7 +114,7 @@ impl EntryPages<'_> {
     }
 }
 
-/// The updates that the client was shown after the last message that was stored for the model.
+/// Messages rebuilt from the updates that the client got after the last message stored for the model.
 #[derive(Default)]
 struct UnsentMessages {
     messages: Vec<ModelMessage>,
@@ -168,7 +168,7 @@ impl UnsentMessages {
     }
 }
 
-/// Adds a result for each call that has none: providers reject a conversation in which one is missing.
+/// Adds a result to each call without one, because providers reject a conversation in which a result is missing.
 fn complete_calls(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let mut all = Vec::with_capacity(messages.len());
     let mut open: Vec<String> = Vec::new();

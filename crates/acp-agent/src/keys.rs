@@ -1,5 +1,4 @@
-//! The providers' API keys: those that were given, and those that the user entered once and that are stored in a
-//! file.
+//! The providers' API keys: keys from the caller, and keys that the user entered and that are stored in a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,11 +9,11 @@ use crate::model::provider::name::Provider;
 use crate::model::provider::secret::Secret;
 use crate::private_file::{self, PrivateError};
 
-/// The limit on the size of a key file, in bytes.
+/// The maximum size of a key file, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
 
-/// What a key is for: a provider, or a URL that serves a provider's wire format. A key for one account is never sent
-/// to another.
+/// The account that an API key is for: a provider, or a URL that serves a provider's wire format. A key for one
+/// account is never sent to another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Account {
     provider: Provider,
@@ -29,7 +28,7 @@ impl Account {
         Self { provider, address }
     }
 
-    /// Returns the provider, or the one whose wire format the URL serves.
+    /// Returns the provider, or the provider whose wire format the URL serves.
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.provider
@@ -41,7 +40,7 @@ impl Account {
         self.address.as_deref()
     }
 
-    /// Returns a name to show to users: the host and port of the URL, or the provider.
+    /// Returns a display name: the host and port of the URL, or the provider.
     pub(crate) fn host_or_provider(&self) -> &str {
         let Some(address) = &self.address else {
             return self.provider.as_str();
@@ -87,13 +86,13 @@ pub struct KeySources {
 }
 
 impl KeySources {
-    /// Creates a value without any sources.
+    /// Creates an empty set of sources.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the key of a provider. It takes precedence over one in the file.
+    /// Adds a provider's key. It takes precedence over a key in the file.
     #[must_use]
     pub fn with_key(mut self, provider: Provider, key: Secret) -> Self {
         self.given_keys.push((provider, key));
@@ -121,7 +120,7 @@ impl KeySources {
         self.file.as_ref()
     }
 
-    /// Returns the keys that were given, without those in the file.
+    /// Returns the keys added with [`with_key`](Self::with_key), without those in the file.
     pub(crate) fn given_keys(&self) -> KeySet {
         let mut all = BTreeMap::new();
         for (provider, key) in &self.given_keys {
@@ -131,7 +130,7 @@ impl KeySources {
         KeySet(all)
     }
 
-    /// Returns all keys that exist now.
+    /// Reads the key file and returns all keys.
     pub(crate) fn find(&self) -> Result<KeySet, KeyFileError> {
         let mut found = self.given_keys();
         if let Some(file) = &self.file {
@@ -143,7 +142,7 @@ impl KeySources {
     }
 }
 
-/// The keys that were found, by the account's name.
+/// API keys by account name.
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
@@ -152,15 +151,15 @@ impl KeySet {
     }
 }
 
-/// A file with API keys that only its user can read: a JSON object of account names and keys. A file that others can
-/// read is rejected. Its permissions are not silently repaired, because the keys may have been read already.
+/// A file with API keys that only its owner can read: a JSON object of account names and keys. A file that others can
+/// read is rejected. Its permissions are not silently repaired, because others may have read the keys already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFile {
     path: PathBuf,
 }
 
 impl KeyFile {
-    /// Creates a value for the file at this path. Neither the file nor its directory need exist.
+    /// Creates a handle to the key file at this path. Neither the file nor its directory needs to exist.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -171,10 +170,10 @@ impl KeyFile {
         &self.path
     }
 
-    /// Stores the key of an account, and replaces an earlier one.
+    /// Stores an account's key. It replaces an earlier one.
     ///
     /// # Errors
-    /// The file exists and cannot be used, or it cannot be written. It is unchanged then.
+    /// The file exists and cannot be used, or it cannot be written. In both cases it stays unchanged.
     pub fn keep(&self, account: &Account, key: &Secret) -> Result<(), KeyFileError> {
         self.update(|keys| {
             keys.insert(account.name(), key.reveal().to_owned());
@@ -184,7 +183,7 @@ impl KeyFile {
     /// Removes the key of an account, or all keys. Returns how many were removed.
     ///
     /// # Errors
-    /// As [`keep`](Self::keep).
+    /// The same as for [`keep`](Self::keep).
     pub fn forget(&self, account: Option<&Account>) -> Result<usize, KeyFileError> {
         if !self.path.exists() {
             return Ok(0);
@@ -234,7 +233,7 @@ impl KeyFile {
         })
     }
 
-    /// Replaces the file atomically. A lock makes other processes wait that want to change it.
+    /// Changes the keys and replaces the file atomically. A lock keeps other processes from changing it meanwhile.
     fn update(
         &self,
         change: impl FnOnce(&mut BTreeMap<String, String>),
@@ -270,36 +269,36 @@ impl KeyFile {
     }
 }
 
-/// Why a key file cannot be used.
+/// The error for a key file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFileError {
-    /// Other users can read it.
+    /// Other users can read the file.
     #[error(
         "insecure permissions on key file {path}: other users can read it; run `chmod 600 {path}`, and replace the keys if someone may have read them"
     )]
     ReadableByOthers {
-        /// The file.
+        /// The file's path.
         path: String,
     },
-    /// It belongs to another user, or is not a regular file.
-    #[error("key file {path} is not a private file of yours; remove it and log in again")]
+    /// The file belongs to another user, or is not a regular file.
+    #[error("key file {path} is not a regular file owned by you; remove it and log in again")]
     NotOurs {
-        /// The file, or its directory.
+        /// The path of the file or its directory.
         path: String,
     },
-    /// It is not a JSON object of strings.
+    /// The file is not a JSON object of strings.
     #[error("malformed key file {path}, line {line}; remove it and log in again")]
     Unreadable {
-        /// The file.
+        /// The file's path.
         path: String,
         /// The line of the error, counted from 1.
         line: usize,
     },
-    /// It cannot be read or written.
-    #[error("{path}: {why}")]
+    /// The file cannot be read or written.
+    #[error("cannot use key file {path}: {why}")]
     Failed {
-        /// The file.
+        /// The file's path.
         path: String,
         /// The reason.
         why: String,

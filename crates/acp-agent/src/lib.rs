@@ -1,8 +1,8 @@
 //! A coding agent that speaks the [Agent Client Protocol](https://agentclientprotocol.com).
 //!
-//! [`CodingAgent`] is an [`acp::Agent`]: pass it to [`acp::agent::serve_stdio`]. It asks a [`Model`] what to do, runs
-//! the tools that the model calls, and reports each step to the client as the protocol requires: messages, thoughts,
-//! tool calls from `pending` to their end, diffs, terminals and the plan.
+//! [`CodingAgent`] is an [`acp::Agent`]: pass it to [`acp::agent::serve_stdio`]. It calls a [`Model`], runs the tools
+//! that the model calls, and reports each step to the client as the protocol requires: messages, thoughts, tool calls
+//! from `pending` to their end, diffs, terminals and the plan.
 //!
 //! The agent reads and writes files and runs commands through the client if the client supports that. Otherwise it
 //! does so itself, confined to the session's directories. Every change must be allowed first, by the session's
@@ -94,12 +94,13 @@ const MAX_REQUESTS: usize = 200;
 
 /// A coding agent that calls a language model.
 pub struct CodingAgent {
-    /// Made on the first round: a client that only reads the agent's capabilities need not wait for them.
+    /// The tools offered to the model. They are built in the first round, so that a client that only reads the agent's
+    /// capabilities does not wait for them.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     rules: RuleFiles,
     sessions: AgentSessions,
-    /// The file with the user's own instructions, if one is set. It need not exist.
+    /// The file with the user's own instructions, if one is set. It may not exist.
     user_instructions: Option<PathBuf>,
 }
 
@@ -110,10 +111,10 @@ impl std::fmt::Debug for CodingAgent {
 }
 
 impl CodingAgent {
-    /// Creates an agent with the model from `model`.
+    /// Creates an agent that uses the configured model.
     ///
     /// # Errors
-    /// The model cannot be used as it is configured.
+    /// The model cannot be used as configured.
     pub fn new(model: &ModelConfig) -> Result<Self, ModelError> {
         ModelRegistry::of(model).map(Self::with_model_registry)
     }
@@ -133,7 +134,7 @@ impl CodingAgent {
         }
     }
 
-    /// Sets how many rounds one turn may have; the default is 200. A turn that needs more ends with
+    /// Sets the maximum number of rounds in a turn; the default is 200. A turn that needs more ends with
     /// [`StopReason::MaxTurnRequests`].
     #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
@@ -268,7 +269,7 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    /// Returns that clients may override the system prompt. An override replaces only the part of the system prompt
+    /// Tells clients that they may override the system prompt. An override replaces only the part of the system prompt
     /// that says who the agent is and how it works. The description of the session and the project's and the user's
     /// instruction files stay, and so do the permissions.
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
@@ -298,7 +299,7 @@ impl acp::Agent for CodingAgent {
         if let Err(error) = announce::announce(&session, state, understands).await {
             tracing::debug!(%error, "cannot announce the commands");
         }
-        // The servers' prompts follow once the servers are connected, and so do models that are not known yet.
+        // MCP servers announce their prompts once they are connected. Models from URLs are announced once listed.
         announce::announce_changes(session.clone(), state);
         self.sessions.announce_models(session, state);
     }
@@ -336,7 +337,7 @@ impl acp::Agent for CodingAgent {
         turn: Turn,
         prompt: Prompt,
     ) -> acp::Result<StopReason> {
-        // The turn must stop its commands before it reports its end, which a drop could not wait for.
+        // The turn must stop its commands before it reports its end. Dropping it could not wait for that.
         let _cancelled = turn.take_cancellation();
         let state = Arc::clone(state);
         self.sessions.registry.refresh_in_background().await;
@@ -346,7 +347,7 @@ impl acp::Agent for CodingAgent {
             .await;
         let options = state.options();
         if turn.config_options() != options {
-            // The keys have changed, and so perhaps the model, and with it the available commands.
+            // New keys may change the model, and with it the available commands.
             turn.set_config_options(options).await?;
             announce::announce(turn.session(), &state, state.follows_instructions()).await?;
         }

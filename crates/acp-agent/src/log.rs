@@ -1,4 +1,4 @@
-//! The log of a session: everything that is stored of it is written here.
+//! The log of a session. Everything that is stored about an open session is written through it.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::store::stored_session::{
     EntryFilter, SessionProperties, SessionRevision, StoredSession,
 };
 
-/// The limit on the entries that are folded together, in bytes.
+/// The maximum size of the entries that are folded together, in bytes.
 const FOLDED_AT_ONCE: usize = 8 * 1024 * 1024;
 
 /// A change of the session's properties.
@@ -35,8 +35,8 @@ struct OpenLog {
 struct SessionLogState {
     version: SessionRevision,
     properties: SessionProperties,
-    /// Messages that an earlier process did not store for the model. They are stored with the next entry, before it:
-    /// opening a session does not change it by itself.
+    /// Messages that an earlier process did not store for the model. They are stored just before the next entry, so
+    /// that opening a session does not change it.
     missing_messages: Vec<ModelMessage>,
 }
 
@@ -63,7 +63,7 @@ impl SessionLog {
         }))
     }
 
-    /// Stores an update before the client is shown it. `calls` is the number of tool calls so far.
+    /// Stores an update, which the client must not get earlier. `calls` is the number of tool calls so far.
     pub(crate) async fn record_update(
         &self,
         update: &Update,
@@ -81,7 +81,7 @@ impl SessionLog {
             .await
     }
 
-    /// Stores a message before the model is sent it.
+    /// Stores a message, which the model must not get earlier.
     pub(crate) async fn record_message(&self, message: &ModelMessage) -> Result<(), StoreError> {
         let Some(logged) = &self.0 else {
             return Ok(());
@@ -104,7 +104,7 @@ impl SessionLog {
             .await
     }
 
-    /// Stores changed properties.
+    /// Changes the session's properties and stores them.
     pub(crate) async fn change(
         &self,
         change: impl FnOnce(&mut SessionProperties) + Send + 'static,
@@ -125,7 +125,7 @@ impl SessionLog {
     }
 }
 
-/// Runs `work` to its end even if the caller is dropped: the revision in memory and the one in the store must not
+/// Runs `work` to completion even if the caller is dropped, so that the revisions in memory and in the store never
 /// differ.
 async fn run_to_completion(
     work: impl Future<Output = Result<(), StoreError>> + Send + 'static,

@@ -1,6 +1,6 @@
-//! Authentication: the agent's auth methods, as on the page "Authentication" of the specification.
+//! The agent's auth methods: the page "Authentication" of the specification.
 //!
-//! The user enters a key in a terminal, into the agent's own program. It never passes through the client.
+//! The user enters a key into the agent's own program, in a terminal. The key never passes through the client.
 
 use acp::agent::{AuthContext, Authentication, CheckAuthStatus};
 use acp::v1::{
@@ -14,13 +14,13 @@ use crate::model::provider::name::Provider;
 use crate::models::ModelSelection;
 use crate::sessions::AgentSessions;
 
-/// The id of the auth method for clients that cannot run a program in a terminal: the user has logged in elsewhere,
-/// or has set an environment variable.
+/// The id of the auth method that looks for keys again. It is for clients that cannot run a program in a terminal: the
+/// user logs in elsewhere, or sets an environment variable.
 const AGAIN: &str = "key";
 
 impl Authentication for AgentSessions {
-    /// Returns a method for each provider whose key was not given from outside, one for each model at a URL that has
-    /// no key, and one that looks for keys again.
+    /// Returns a method for each provider without a key from the caller, a method for each model at a URL without a
+    /// key, and a method that looks for keys again.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
         let mut accounts: Vec<Account> = own
@@ -33,15 +33,15 @@ impl Authentication for AgentSessions {
             }
         }
         let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal_auth_method).collect();
-        let again = AuthMethodAgent::new(AGAIN, "Look for a key again")
+        let again = AuthMethodAgent::new(AGAIN, "Check for a key again")
             .description("After logging in with `acp agent login` in another terminal".to_owned());
         methods.push(AuthMethod::Agent(again));
         methods
     }
 
     /// Looks for keys again. Some clients authenticate with the first auth method before they open any session. A
-    /// missing key is no error then if a session can be opened without one: its model runs slash commands and says
-    /// so. Once a session is open, it is the user who asks, after logging in, and a missing key is an error.
+    /// missing key is not an error then if a session can be opened without a key; its model runs slash commands and
+    /// says so. Once a session is open, the user has asked for this after logging in, so a missing key is an error.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();
@@ -58,7 +58,7 @@ impl Authentication for AgentSessions {
         true
     }
 
-    /// Removes all keys that were entered. Keys in the environment are left to the user.
+    /// Removes all keys that the user entered. Keys in the environment stay.
     async fn logout(&self) -> acp::Result<()> {
         if let Some(file) = self.registry.keys().key_file() {
             let file = file.clone();
@@ -76,7 +76,7 @@ impl CheckAuthStatus for AgentSessions {
     async fn auth_state(&self) -> acp::Result<AuthStatusResponse> {
         self.registry.refresh_in_background().await;
         let keys = self.registry.keys().clone();
-        // This blocks on disk I/O. Errors of the key file are reported where a key is needed.
+        // This blocks on disk I/O. Errors in the key file are reported where a key is needed.
         let found = tokio::task::spawn_blocking(move || match keys.find() {
             Ok(found) => found,
             Err(_) => keys.given_keys(),
@@ -95,7 +95,7 @@ impl CheckAuthStatus for AgentSessions {
             .collect();
         let state = match self.registry.check_key(&ModelSelection::default()) {
             Err(_) => AuthState::Unauthenticated,
-            // The model needs no key, or it is the one that runs slash commands.
+            // The model needs no key, or it is the offline model.
             Ok(()) if accounts.is_empty() => AuthState::NotRequired,
             Ok(()) => AuthState::Authenticated,
         };

@@ -1,4 +1,4 @@
-//! The modes of a session: the specification's page "Session Modes".
+//! The modes of a session: the page "Session Modes" of the specification.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,16 +11,16 @@ use acp::v1::{
 /// The id of the config option for the mode.
 pub(crate) const OPTION: &str = "mode";
 
-/// What an agent does without asking.
+/// What the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
-    /// Asks before every change and every command.
+    /// The agent asks before every change and every command.
     #[default]
     Ask,
-    /// Changes nothing and runs nothing. Asks to leave the mode first.
+    /// The agent changes and runs nothing. It must ask to leave the mode first.
     Architect,
-    /// Changes the session's files without asking. Runs commands without asking if they are sandboxed or the user's
-    /// rules allow them. Asks about everything else.
+    /// The agent changes the session's files without asking. It runs commands without asking if they are sandboxed or
+    /// the user's rules allow them. It asks about everything else.
     Code,
 }
 

@@ -1,13 +1,13 @@
-//! Directories and files that only their user can access.
+//! Directories and files that only their owner can access.
 
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file or directory is not private.
+/// The error for a file or directory that cannot be made private.
 #[derive(Debug)]
 pub(crate) enum PrivateError {
-    /// It belongs to another user.
+    /// The file or directory belongs to another user.
     NotOurs { path: String },
     /// Any other error, described by the text.
     Failed(String),
@@ -15,21 +15,21 @@ pub(crate) enum PrivateError {
 
 /// The result of opening a private file for reading.
 pub(crate) enum PrivateOpen {
-    /// The file, which only its user can access.
+    /// The opened file, which only its owner can access.
     Private(File),
-    /// It belongs to the user, but others can access it.
+    /// The file belongs to the user, but others can access it.
     #[cfg_attr(not(unix), allow(dead_code))]
     ReadableByOthers,
-    /// It belongs to another user, or is not a regular file.
+    /// The file belongs to another user, or is not a regular file.
     NotOurs,
 }
 
-/// Opens a file and checks its owner. Does not follow a symlink and does not block.
+/// Opens a file for reading and checks that it is private. Does not follow symlinks and does not block.
 pub(crate) fn open(path: &Path) -> io::Result<PrivateOpen> {
     system::open(path)
 }
 
-/// Creates a new file for writing that only its user can access.
+/// Creates a file that only its owner can access, and opens it for writing.
 pub(crate) fn new(path: &Path) -> io::Result<File> {
     system::new(path)
 }
@@ -129,7 +129,7 @@ mod system {
         }
         let mode = metadata.permissions().mode();
         if mode & 0o077 != 0 {
-            tracing::warn!(path = %path.display(), "was accessible to other users; access is now restricted to you");
+            tracing::warn!(path = %path.display(), "path was accessible to other users; access is now restricted to you");
             std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
                 .map_err(|e| failed(&e))?;
         }
@@ -137,7 +137,7 @@ mod system {
     }
 }
 
-/// On Windows the user's directories are in their profile, which is private already.
+/// Private files on Windows. A user's directories are in their profile, which is already private.
 #[cfg(not(unix))]
 mod system {
     use std::fs::{File, OpenOptions};
@@ -162,7 +162,7 @@ mod system {
         OpenOptions::new().write(true).create_new(true).open(path)
     }
 
-    #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    #[allow(clippy::unnecessary_wraps, reason = "it can fail on Unix")]
     pub(super) fn close(_: &Path) -> Result<(), PrivateError> {
         Ok(())
     }

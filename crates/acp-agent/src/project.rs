@@ -4,56 +4,56 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// What is known of a project's directory.
+/// What has been read of a project's directory so far.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFiles<'a> {
-    /// The names of its entries. Those of directories end with `/`.
+    /// The names of its entries. Names of directories end with `/`.
     pub(crate) names: Vec<&'a str>,
-    /// The texts of files in it. `None` if a file cannot be read.
+    /// The contents of files in it. `None` if a file cannot be read.
     pub(crate) texts: HashMap<&'a str, Option<&'a str>>,
-    /// The names in its subdirectories. `None` if one cannot be listed.
+    /// The names of the entries in its subdirectories. `None` if a subdirectory cannot be listed.
     pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
 }
 
-/// The result of the detection.
+/// The result of detecting the test command, or what to read first.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProjectHint {
-    /// The test command, and why it is that one.
+    /// The test command, and why it was chosen.
     Command {
         command: &'static str,
         because: &'static str,
     },
-    /// This file must be read first.
+    /// A file to read first.
     Read(&'static str),
-    /// This directory must be listed first.
+    /// A directory to list first.
     List(&'static str),
     /// No test command was found.
     Nothing,
 }
 
-/// The command that runs pytest. Run as a Python module, it finds the project's own packages.
+/// The command that runs pytest. As a Python module, pytest finds the project's own packages.
 const PYTEST: &str = if cfg!(windows) {
     "python -m pytest"
 } else {
     "python3 -m pytest"
 };
 
-/// What the detection looks for, as a text for the user.
-pub(crate) const LOOKED_FOR: &str = "a `Cargo.toml`, a `package.json` with a test script, pytest's \
-     settings or tests, a `go.mod`, and a `Makefile` with the target `test`";
+/// A description, for the user, of the files that determine the test command.
+pub(crate) const LOOKED_FOR: &str = "`Cargo.toml`, `package.json` with a test script, pytest \
+     settings or tests, `go.mod`, or `Makefile` with a `test` target";
 
-/// Finds the test command, or what must be read next.
+/// Detects the test command, or returns what to read first.
 pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     let has = |name: &str| clues.names.contains(&name);
     let found = |command, because| ProjectHint::Command { command, because };
     if has("Cargo.toml") {
-        return found("cargo test", "it has a `Cargo.toml`");
+        return found("cargo test", "found `Cargo.toml`");
     }
     if has("package.json") {
         match clues.texts.get("package.json") {
             None => return ProjectHint::Read("package.json"),
             Some(Some(text)) if npm_has_tests(text) => {
-                return found("npm test", "`package.json` has a script `test`");
+                return found("npm test", "`package.json` has a `test` script");
             }
             Some(_) => {}
         }
@@ -62,22 +62,22 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
         .into_iter()
         .any(has)
     {
-        return found(PYTEST, "it has Python project settings");
+        return found(PYTEST, "found Python project settings");
     }
     if clues.names.iter().any(|name| is_python_test(name)) {
-        return found(PYTEST, "it has `test_*.py` files");
+        return found(PYTEST, "found `test_*.py` files");
     }
     if has("tests/") {
         match clues.lists.get("tests") {
             None => return ProjectHint::List("tests"),
             Some(Some(names)) if names.iter().any(|name| is_python_test(name)) => {
-                return found(PYTEST, "it has `test_*.py` files in `tests`");
+                return found(PYTEST, "found `test_*.py` files in `tests`");
             }
             Some(_) => {}
         }
     }
     if has("go.mod") {
-        return found("go test ./...", "it has a `go.mod`");
+        return found("go test ./...", "found `go.mod`");
     }
     // In the order in which make looks for them.
     for makefile in ["GNUmakefile", "makefile", "Makefile"]
@@ -87,7 +87,7 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
         match clues.texts.get(makefile) {
             None => return ProjectHint::Read(makefile),
             Some(Some(text)) if make_has_tests(text) => {
-                return found("make test", "the makefile has a target `test`");
+                return found("make test", "the makefile has a `test` target");
             }
             Some(_) => {}
         }

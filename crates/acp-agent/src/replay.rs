@@ -1,4 +1,4 @@
-//! The replay of a session's history.
+//! Replays a session's history to its client.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -23,14 +23,14 @@ use crate::store::entry::StoreEntryContent;
 use crate::store::stored_session::EntryFilter;
 use crate::text::{fenced, tail};
 
-/// How many bytes of a terminal's output are shown as text, counted from its end.
+/// The maximum size of a terminal's output shown as text, in bytes. The end of the output is kept.
 const PRINTED: usize = 64 * 1024;
 
-/// The text for a tool call without an end.
+/// The text for a tool call that never finished.
 const ENDED: &str = "The agent exited before this finished.";
 
-/// The text for a client terminal whose output is not known.
-const GONE: &str = "The terminal has been released and its output was not stored.";
+/// The text for a client terminal whose output is unknown.
+const GONE: &str = "The terminal was released, and its output was not stored.";
 
 /// Replays the history of a session to its client.
 pub(crate) async fn replay(session: &Session, past: &StoredHistory) -> acp::Result<()> {
@@ -67,19 +67,19 @@ struct HistoryReplay<'a> {
     /// The messages of the turn that have been started. A client of version 2 that still has them must replace them, so
     /// that it does not show them twice.
     started_messages: HashSet<MessageId>,
-    /// The output of the agent's own terminals of the turn, or its end.
+    /// The output of the agent's own terminals in the turn. For long output, only the end.
     terminals: HashMap<TerminalId, Vec<u8>>,
-    /// The tool calls of the turn that have not ended or that show terminals. Whether a terminal was the agent's own,
-    /// and what it printed, may only be known at the end of the turn.
+    /// The tool calls of the turn that have not ended or that show terminals. Which terminals were the agent's own, and
+    /// what they printed, may be known only at the end of the turn.
     calls: BTreeMap<ToolCallId, ReplayedCall>,
-    /// The compaction of the turn that has not ended.
+    /// The compaction that is running in the turn, if any.
     compaction: Option<CompactionId>,
 }
 
 #[derive(Default)]
 struct ReplayedCall {
     content: Vec<ToolCallOutput>,
-    /// The part of the content that the client has.
+    /// The content that the client has.
     shown_content: Vec<ToolCallOutput>,
     status: ToolCallStatus,
     raw_output: Option<Value>,
@@ -136,7 +136,7 @@ impl HistoryReplay<'_> {
             Update::TerminalUpdate(update) => self.send_terminal(*update).await,
             Update::TerminalOutputChunk(chunk) => self.send_output(chunk).await,
             update => match self.session.update(update).await {
-                // An update that version 1 cannot express. This agent shows it in no other way.
+                // Version 1 cannot express this update, and this agent has no other way to show it.
                 Err(acp::Error::Unsupported { .. }) => Ok(()),
                 told => told,
             },
@@ -246,8 +246,8 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Returns the content of a tool call, as far as it is known. If `all` is set, the turn has ended and no more will
-    /// be known.
+    /// Returns the content of a tool call that is known so far. If `all` is set, the turn has ended and no more content
+    /// will follow.
     fn call_content(&self, call: &ReplayedCall, all: bool) -> Vec<ToolCallOutput> {
         let mut shown = Vec::with_capacity(call.content.len());
         for content in &call.content {
@@ -314,7 +314,7 @@ impl HistoryReplay<'_> {
         Ok(())
     }
 
-    /// Ends the turn: its calls are no longer running, and all of its terminals are known now.
+    /// Ends the turn. Its calls are no longer running, and the output of its terminals is complete.
     async fn end_turn(&mut self) -> acp::Result<()> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.call_content(&call, true);

@@ -1,5 +1,5 @@
-//! A tool call as its client has it. An update reports only what changed, and always the status: some clients take a
-//! call as completed if an update has none, and show twice what they get twice.
+//! Tool calls as reported to the client. An update contains only what changed, and always the status: some clients
+//! treat a call as completed if an update has no status, and show content twice if it is sent twice.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ pub(crate) struct ReportedCall {
 }
 
 struct ReportedCallState {
-    /// The fields that the client has.
+    /// The fields that the client already has.
     reported: ToolCallUpdate,
     status: ToolCallStatus,
     /// The changes to send with the next update.
@@ -28,7 +28,7 @@ struct ReportedCallState {
 }
 
 impl ReportedCall {
-    /// Reports a call for the first time.
+    /// Reports a new tool call.
     pub(crate) async fn begin(turn: &Turn, call: ToolCall) -> acp::Result<Self> {
         let mut told = ToolCallUpdate::new(&call.tool_call_id)
             .title(&call.title)
@@ -62,8 +62,8 @@ impl ReportedCall {
         self.handle.new_update()
     }
 
-    /// Reports a change, together with deferred ones. Fields that the client already has are left out. If nothing is
-    /// left, nothing is sent.
+    /// Reports a change together with deferred changes. Omits fields that the client already has, and sends nothing if
+    /// none are left.
     pub(crate) async fn update(&self, change: ToolCallUpdate) -> acp::Result<()> {
         let update = {
             let mut state = self.lock_state();
@@ -152,7 +152,7 @@ fn merge(into: &mut ToolCallUpdate, change: ToolCallUpdate) {
     overwrite(&mut into.raw_output, change.raw_output);
 }
 
-/// Removes the fields from an update that the client already has.
+/// Removes fields that the client already has from an update.
 fn omit_unchanged_fields(update: &mut ToolCallUpdate, told: &ToolCallUpdate) {
     fn omit_unchanged<T: PartialEq>(update: &mut Option<T>, told: &Option<T>) {
         if update == told {

@@ -27,11 +27,11 @@ use crate::workspace::access::WorkspaceAccess;
 
 use steering::Steering;
 
-/// An open session, as the `acp` crate holds it for the agent.
+/// The agent's handle to an open session, held by the `acp` crate.
 #[derive(Clone)]
 pub struct OpenSession {
     pub(crate) state: Arc<SessionState>,
-    /// Counts the open sessions: each holds a clone.
+    /// A reference count of open sessions: each holds a clone.
     pub(crate) _count: Arc<()>,
 }
 
@@ -41,12 +41,12 @@ impl std::fmt::Debug for OpenSession {
     }
 }
 
-/// The state of a session.
+/// The state of an open session.
 pub(crate) struct SessionState {
-    /// Access to its directories from this process, or why this process cannot access them.
+    /// Direct access to the session's directories, or the reason why this process cannot access them.
     access: Result<WorkspaceAccess, String>,
     log: SessionLog,
-    /// Its directories, the working directory first.
+    /// The session's directories, the working directory first.
     roots: Vec<String>,
     /// The agent's models.
     registry: Arc<ModelRegistry>,
@@ -56,7 +56,7 @@ pub(crate) struct SessionState {
     pub(crate) servers: SessionMcpServers,
     /// The conversation with the model. Locked by the running turn.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
-    /// Its slash commands.
+    /// The session's slash commands.
     pub(crate) commands: tokio::sync::Mutex<SlashCommands>,
     /// Messages for the running turn.
     pub(crate) steering: Steering,
@@ -72,7 +72,7 @@ struct MutableSessionState {
     always_answers: HashMap<AlwaysSubject, bool>,
     /// The number of tool calls so far.
     calls: u64,
-    /// The title, for the user.
+    /// The title shown to the user.
     title: Option<String>,
     /// The cost so far, in billionths of a US dollar.
     cost: u64,
@@ -89,11 +89,11 @@ impl SessionState {
         properties: &SessionProperties,
         conversation: Vec<ModelMessage>,
     ) -> Self {
-        // An answer given for other directories was about other files and other commands.
+        // An answer for other directories concerned other files and other commands.
         let here = properties.always.iter();
         let here = here.filter(|answer| answer.roots == roots);
         let changing = MutableSessionState {
-            // A mode that only a later version knows becomes the default, so it allows no more than the user chose.
+            // A mode of a later version becomes the default, which never allows more than the user chose.
             mode: properties.mode.parse().unwrap_or_default(),
             selection: ModelSelection::of(properties),
             always_answers: here
@@ -173,7 +173,7 @@ impl SessionState {
         self.registry.follows_instructions(&self.model_selection())
     }
 
-    /// Returns its config options, most important first: Session config options, "Option Ordering".
+    /// Returns the session's config options, most important first: Session Config Options, "Option Ordering".
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         let mut options = vec![mode::option(self.mode())];
         options.extend(self.registry.options(&self.model_selection()));
@@ -222,7 +222,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Stores an update before the client gets it.
+    /// Stores an update, which the client must not get earlier.
     pub(crate) async fn record(&self, update: &Update) -> Result<(), StoreError> {
         let calls = self.lock_mutable().calls;
         self.log.record_update(update, calls).await
@@ -251,8 +251,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Names a session that has no title yet, based on the prompt's text (`title.rs`). Returns the title, for the
-    /// client.
+    /// Derives the title of a session without one from the prompt (see `title.rs`). Returns the new title, if any.
     pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
         if self.lock_mutable().title.is_some() {
             return Ok(None);
@@ -268,7 +267,7 @@ impl SessionState {
         Ok(Some(title))
     }
 
-    /// Gives the session the title that the user chose.
+    /// Sets the title that the user chose.
     pub(crate) async fn rename(&self, title: &str) -> Result<(), StoreError> {
         let kept = title.to_owned();
         self.log
@@ -278,7 +277,7 @@ impl SessionState {
         Ok(())
     }
 
-    /// Makes the session appear in lists again.
+    /// Unarchives the session, so that it appears in lists again.
     pub(crate) async fn unarchive(&self) -> Result<(), StoreError> {
         self.log
             .change(|properties| properties.archived = false)

@@ -39,7 +39,7 @@ pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
     /// The initial mode of a session.
     mode: Mode,
-    /// Cloned by each open session, to count them.
+    /// A reference count of open sessions: each holds a clone.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
     /// How commands are sandboxed, or `None` if they are not.
@@ -87,7 +87,7 @@ impl AgentSessions {
         Arc::strong_count(&self.open_count) > 1
     }
 
-    /// Returns the sessions if the agent has a store for them, `None` otherwise.
+    /// Returns `self` if the agent stores sessions, `None` otherwise.
     pub(crate) fn persistent(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)
     }
@@ -196,18 +196,18 @@ impl AgentSessions {
         SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
-    /// Fails if a session with this selection cannot use its model: Authentication, "Session Creation". Looks for keys
+    /// Checks that a session with this selection can use its model: Authentication, "Session Creation". Looks for keys
     /// again first.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
         self.registry.check_key(chosen).map_err(failure)
     }
 
-    /// Lists the models of the servers at the user's URLs, and updates the client's config options if they have
+    /// Lists the models of the servers at the user's URLs, and sends the client the config options if they have
     /// changed.
     pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
         let choice = Arc::clone(&self.registry);
-        // The task must not keep a session alive that is closed meanwhile.
+        // The task must not keep a closed session alive.
         let state = Arc::downgrade(state);
         tokio::spawn(async move {
             choice.list().await;
@@ -227,8 +227,8 @@ impl AgentSessions {
     /// Opens the agent's own access to a session's directories.
     async fn open_access(&self, session: &Session) -> acp::Result<Result<WorkspaceAccess, String>> {
         let own = WorkspaceAccess::open(session.roots(), self.sandbox.clone()).await;
-        // A client that lends its files may run where this process cannot reach them, for example in a container.
-        // Without such a client, nothing could be done in the session.
+        // A client that gives access to its files may run where this process cannot reach them, for example in a
+        // container. Without such access, the session would be useless.
         if let Err(why) = &own
             && !session.client().capabilities().fs.read_text_file
         {
@@ -278,7 +278,7 @@ impl ForkSession<OpenSession> for AgentSessions {
         let mut roots = session.roots().iter().cloned();
         properties.cwd = roots.next().unwrap_or_default();
         properties.additional_directories = roots.collect();
-        // The user who forks a session wants to find it in the list.
+        // A user who forks a session wants to see it in the list.
         properties.archived = false;
         let id = session.id().clone();
         store.fork(from.clone(), id.clone(), properties).await?;
@@ -341,7 +341,7 @@ impl SetSessionTitle<OpenSession> for AgentSessions {
         title: &str,
     ) -> acp::Result<String> {
         let title = crate::title::of_person(title)
-            .ok_or_else(|| acp::Error::invalid_params("the title is empty"))?;
+            .ok_or_else(|| acp::Error::invalid_params("the title must not be empty"))?;
         match open {
             Some(open) => open.state.rename(&title).await?,
             None => {

@@ -1,7 +1,7 @@
 //! A parser for server-sent events, as defined by the HTML standard. It accepts bytes as they arrive and limits the
 //! size of an event. It is used for language models and for MCP servers.
 
-/// An event.
+/// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     /// The event type. Empty for `message`.
@@ -9,12 +9,12 @@ pub(crate) struct SseEvent {
     pub(crate) data: String,
 }
 
-/// The error for an event with more bytes than this.
+/// The error for an event that exceeds this limit, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event larger than {0} bytes")]
 pub(crate) struct EventTooLarge(pub(crate) usize);
 
-/// Reads events from a stream in chunks, wherever it is split. It buffers no more than one event and one chunk.
+/// A reader for events of a stream that arrives in chunks, split anywhere. It buffers at most one event and one chunk.
 pub(crate) struct SseReader {
     /// The maximum number of bytes of an event.
     limit: usize,
@@ -29,7 +29,7 @@ pub(crate) struct SseReader {
     has_data: bool,
     /// Whether the last line ended with CR, so that a following LF belongs to that line end.
     after_cr: bool,
-    /// Whether no line was read yet. The first may start with a byte order mark.
+    /// Whether no line has been read yet. The first line may start with a byte order mark.
     is_first_line: bool,
 }
 
@@ -57,10 +57,10 @@ impl SseReader {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Returns the next complete event, if there is one. An event that the end of the stream cuts off never is.
+    /// Returns the next complete event, if there is one. An event cut off by the end of the stream is never returned.
     ///
     /// # Errors
-    /// The event is too large. Nothing more can be read then.
+    /// The event is too large. The rest of the stream cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
         while let Some(end) = self.find_line_end() {
             let ended = self.process_line(self.read_position, end);

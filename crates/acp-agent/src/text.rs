@@ -1,6 +1,6 @@
 //! Helpers that shorten and quote text.
 
-/// Returns the first line of a text, at most 120 characters of it. Ends with ` …` if the text is longer.
+/// Returns the first line of a text, cut after 120 characters. Adds ` …` if the text is longer.
 pub(crate) fn one_line(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut line = text.lines().next().unwrap_or_default().trim_end();
@@ -15,7 +15,7 @@ pub(crate) fn one_line(text: &str) -> String {
     }
 }
 
-/// Returns plain text as a Markdown code block.
+/// Formats plain text as a Markdown code block.
 pub(crate) fn fenced(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
@@ -32,7 +32,7 @@ pub(crate) fn fenced(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}")
 }
 
-/// Returns the start of a text: whole characters, at most `most` bytes.
+/// Returns the start of a text, at most `most` bytes, cut between characters.
 pub(crate) fn head(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -41,7 +41,7 @@ pub(crate) fn head(text: &str, most: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Returns the end of a text: whole characters, at most `most` bytes.
+/// Returns the end of a text, at most `most` bytes, cut between characters.
 pub(crate) fn tail(text: &str, most: usize) -> &str {
     let mut start = text.len().saturating_sub(most);
     while !text.is_char_boundary(start) {

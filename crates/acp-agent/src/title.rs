@@ -1,18 +1,18 @@
-//! The title of a session: the user's first prompt as one line, for lists of sessions (Session List, "SessionInfo",
-//! `title`).
+//! Session titles, derived from the user's first prompt: the field `title` of "SessionInfo" on the page "Session List"
+//! of the specification.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use crate::text::{head, one_line};
 
-/// How many bytes of a prompt are searched for its first line.
+/// The maximum number of bytes of a prompt that are searched for a title.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// First prompts that say nothing about the session. The next prompt names it.
+/// First prompts that say nothing about the session, so that the title comes from the next prompt.
 const NOTHING_SAID: [&str; 2] = ["/help", "/compact"];
 
-/// Returns the title for a session with this first prompt: the first line that has words, without its Markdown. If
-/// there is no text, the name of an attachment.
+/// Returns the title of a session with this first prompt: the first line that has words, without its Markdown. If there
+/// is no text, returns the name of an attachment.
 pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
     let mut texts = prompt.iter().filter_map(ContentBlock::as_text).peekable();
     if let Some(text) = texts.peek()
@@ -33,7 +33,7 @@ pub(crate) fn of_person(title: &str) -> Option<String> {
     (!title.is_empty()).then(|| one_line(title))
 }
 
-/// Returns the text of a line without its Markdown. `None` if it has no words.
+/// Returns the text of a line without its Markdown, or `None` if it has no words.
 fn title_words(line: &str) -> Option<String> {
     let line = line.trim();
     if line.starts_with("```") || line.starts_with("~~~") || is_tag(line) {
@@ -44,13 +44,13 @@ fn title_words(line: &str) -> Option<String> {
     plain.chars().any(char::is_alphanumeric).then_some(plain)
 }
 
-/// Returns `true` if a line is only a tag, as editors put around the content they add.
+/// Returns `true` if a line is only a tag. Editors put tags around the content they add.
 fn is_tag(line: &str) -> bool {
     let inside = line.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
     inside.is_some_and(|inside| !inside.contains(['<', '>']))
 }
 
-/// Returns a line without its leading markers of headings, quotations and lists.
+/// Returns a line without its leading heading, quote and list markers.
 fn strip_markers(mut line: &str) -> &str {
     loop {
         let mark = line.find(|c| !matches!(c, '#' | '>' | '-' | '*' | '+'));
@@ -70,7 +70,7 @@ fn strip_markers(mut line: &str) -> &str {
     }
 }
 
-/// Replaces each link of a line by its text. Editors write mentions as `[@main.rs](file:///…)`.
+/// Replaces each link in a line with its text. Editors write mentions as `[@main.rs](file:///…)`.
 fn strip_links(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line;
@@ -103,7 +103,7 @@ impl<'a> MarkdownLink<'a> {
     }
 }
 
-/// Returns a text with single spaces, and without characters that have no width or change the text direction.
+/// Returns a text with single spaces, and without invisible characters and characters that change the text direction.
 fn clean_text(text: &str) -> String {
     let seen = |c: char| match c {
         '\u{200b}'..='\u{200f}'

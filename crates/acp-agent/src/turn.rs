@@ -1,5 +1,4 @@
-//! A turn. The model is called, its tool calls are run and reported, and it is called again with the results, until it
-//! stops.
+//! A turn: calls the model, runs and reports its tool calls, and repeats with their results until the model stops.
 
 pub(crate) mod active;
 mod begin;
@@ -44,7 +43,7 @@ impl ActiveTurn<'_> {
                 // The model would not see messages that come after this.
                 self.close_steering(conversation).await?;
             }
-            // The user may have chosen another model meanwhile.
+            // The user may have chosen another model in the meantime.
             let asked = self.state.round_model()?;
             let running = ActiveTurn {
                 round_model: &asked,

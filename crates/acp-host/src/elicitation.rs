@@ -1,4 +1,4 @@
-//! Elicitation: the fields of a form, how the user is asked for them, and what an answer means.
+//! Elicitation forms: their fields, the prompts for the user, and the checks of what the user enters.
 //!
 //! Texts for the user are escaped by [`literal`] and ready to be shown. Names and values are the agent's own.
 
@@ -30,31 +30,31 @@ pub struct FieldChoice {
     pub value: String,
     /// The title shown to the user.
     pub title: String,
-    /// What the choice means, if the agent says so.
+    /// The agent's description of the choice, if it gives one.
     pub description: Option<String>,
 }
 
-/// How a field is filled in.
+/// The kind of value that a field takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
-    /// With text.
+    /// Text.
     Text,
-    /// With text that nobody else should see (the format `password`).
+    /// Text that nobody else should see (the format `password`).
     Secret,
-    /// With a number.
+    /// A number.
     Number,
-    /// With a whole number.
+    /// A whole number.
     Integer,
-    /// With yes or no.
+    /// Yes or no.
     Boolean,
-    /// By choosing one value.
+    /// One of several choices.
     SingleChoice,
-    /// By choosing any number of values.
+    /// Any number of choices.
     MultipleChoice,
 }
 
-/// The answer to a field.
+/// The user's answer to a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldAnswer {
     /// A value.
@@ -63,7 +63,7 @@ pub enum FieldAnswer {
     Omitted,
 }
 
-/// Why a form cannot be shown.
+/// An error in showing a form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormError {
@@ -75,13 +75,13 @@ pub enum FormError {
     UnknownType(String),
 }
 
-/// Why an answer does not fit its field, as a sentence for the user.
+/// The error for an invalid answer, as a sentence for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidAnswer(String);
 
 impl FormField {
-    /// Returns the fields of a form, in its order. Optional fields of unknown types are omitted.
+    /// Returns the fields of a form, in order. Optional fields of unknown types are omitted.
     ///
     /// # Errors
     /// A required field cannot be shown.
@@ -104,7 +104,7 @@ impl FormField {
         Ok(fields)
     }
 
-    /// Returns `None` for an unknown type.
+    /// Creates a field. Returns `None` if its type is unknown.
     fn new(name: &str, schema: &Schema, required: bool) -> Option<Self> {
         let choices = match schema {
             Schema::String(string) => string_choices(string),
@@ -132,7 +132,7 @@ impl FormField {
         self.is_required
     }
 
-    /// Returns how the field is filled in.
+    /// Returns the kind of value that the field takes.
     #[must_use]
     pub fn kind(&self) -> FormFieldKind {
         match &self.schema {
@@ -186,7 +186,7 @@ impl FormField {
         }
     }
 
-    /// Returns which values are valid, in a few words such as `18 to 99`. `None` means any.
+    /// Describes the valid values in a few words, such as `18 to 99`. `None` means any.
     #[must_use]
     pub fn bounds(&self) -> Option<String> {
         match &self.schema {
@@ -223,7 +223,7 @@ impl FormField {
         }
     }
 
-    /// Returns a value as the user reads it.
+    /// Formats a value for the user.
     #[must_use]
     pub fn show(&self, value: &Value) -> String {
         let title = |value: &String| {
@@ -283,7 +283,7 @@ impl FormField {
         prompt
     }
 
-    /// Parses a line that was entered at the [prompt](Self::prompt). An empty line means the default. A choice is
+    /// Parses a line that the user entered at the [prompt](Self::prompt). An empty line means the default. A choice is
     /// entered as its number, value or title.
     ///
     /// # Errors
@@ -313,7 +313,7 @@ impl FormField {
         Ok(FieldAnswer::Value(value))
     }
 
-    /// Parses text that was entered into the field. For a boolean, this is a word such as `yes`.
+    /// Parses text that the user entered into the field. For a boolean, this is a word such as `yes`.
     ///
     /// # Errors
     /// The text is not a valid value for the field.
@@ -366,7 +366,7 @@ impl FormField {
                 }
                 values.iter().try_for_each(|value| self.check_choice(value))
             }
-            _ => Err(InvalidAnswer("Wrong type of value.".to_owned())),
+            _ => Err(InvalidAnswer("The value has the wrong type.".to_owned())),
         }
     }
 
@@ -387,7 +387,7 @@ impl FormField {
         let choice = by_number.or_else(named);
         choice.map(|choice| choice.value.as_str()).ok_or_else(|| {
             InvalidAnswer(format!(
-                "`{}` is not a number from 1 to {}.",
+                "`{}` is not a choice. Enter a number from 1 to {}.",
                 literal::literal_line(answer),
                 self.choices.len()
             ))
@@ -405,7 +405,7 @@ fn string_choices(schema: &StringPropertySchema) -> Vec<FieldChoice> {
     }
 }
 
-/// Returns `None` for an unknown type, and if there are no choices.
+/// Returns the choices of a multiple-choice field, or `None` if its type is unknown or it has no choices.
 fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<FieldChoice>> {
     let choices = match &schema.items {
         MultiSelectItems::Strings(items) => plain_choices(&items.values),
@@ -437,23 +437,23 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
     let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     if let Some(min) = schema.min_length.filter(|min| length < *min) {
         return Err(InvalidAnswer(format!(
-            "Too short: enter at least {min} characters."
+            "Too short: the minimum length is {min}."
         )));
     }
     if let Some(max) = schema.max_length.filter(|max| length > *max) {
         return Err(InvalidAnswer(format!(
-            "Too long: enter at most {max} characters."
+            "Too long: the maximum length is {max}."
         )));
     }
     let Some(pattern) = &schema.pattern else {
         return Ok(());
     };
-    // A pattern that this engine does not support is for the agent to check.
+    // The agent has to check patterns that this engine does not support.
     let regex = RegexBuilder::new(pattern).size_limit(PATTERN).build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {
             let pattern = literal::literal_line(pattern);
-            Err(InvalidAnswer(format!("Must match {pattern}.")))
+            Err(InvalidAnswer(format!("Must match the pattern {pattern}.")))
         }
         _ => Ok(()),
     }
@@ -464,7 +464,7 @@ fn describe_range<T: ToString>(min: Option<T>, max: Option<T>) -> Option<String>
     match (min, max) {
         (Some(min), Some(max)) => Some(format!("{min} to {max}")),
         (Some(min), None) => Some(format!("{min} or more")),
-        (None, Some(max)) => Some(format!("{max} or less")),
+        (None, Some(max)) => Some(format!("at most {max}")),
         (None, None) => None,
     }
 }
@@ -480,7 +480,7 @@ fn check_range<T: PartialOrd + ToString + Copy>(
         .ok_or_else(|| InvalidAnswer(format!("Must be {range}.")))
 }
 
-/// Parses a yes or no as users enter it: `y`, `no`, `true`.
+/// Parses a yes or no as users enter it, such as `y`, `no` or `true`.
 #[must_use]
 pub fn yes_or_no(answer: &str) -> Option<bool> {
     match answer.to_lowercase().as_str() {

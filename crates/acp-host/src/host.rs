@@ -25,9 +25,9 @@ use crate::{
 /// Files, terminals and permissions for the sessions of one connection. The sessions share their roots. What belongs to
 /// one session is in its [`HostSession`].
 ///
-/// What is always rejected is not offered either: where nothing may be changed, the agent is offered no method that
-/// changes anything. Each use of what is offered still needs a decision, and may still ask the user if the agent has
-/// not asked itself.
+/// Methods that would always be rejected are not offered: if nothing may be changed, the agent is offered no method
+/// that changes anything. Each use of an offered method still needs a decision, and may ask the user if the agent has
+/// not.
 pub struct Host<P> {
     gate: PermissionGate<P>,
     files: Files,
@@ -35,7 +35,7 @@ pub struct Host<P> {
     terminals: HostTerminals,
 }
 
-/// What a [`Host`] stores for one session: its terminals and the user's grants. Created by [`Host::session`]. A client
+/// The state of one session in a [`Host`]: its terminals and the user's grants. Created by [`Host::session`]. A client
 /// uses it as its [`Client::State`](acp::Client::State), or as a part of that. Dropping it ends the session's commands.
 #[derive(Debug)]
 pub struct HostSession {
@@ -46,7 +46,8 @@ pub struct HostSession {
 }
 
 impl HostSession {
-    /// Ends the grants of a turn when the turn has ended, and, if it was cancelled, the commands that started in it.
+    /// Ends the grants of a turn that has ended and, if it was cancelled, the commands that started in it.
+    ///
     /// For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended). Must be called in a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         self.grants.turn_ended();
@@ -56,7 +57,7 @@ impl HostSession {
 }
 
 impl HostSession {
-    /// Ends the session's commands when it is closed, and starts no more. For
+    /// Ends the commands of a session that was closed, and starts no more. For
     /// [`ClientState::closed`](acp::client::ClientState::closed). A call that waits for a command to exit holds the
     /// session until then, so dropping the session is not enough.
     pub fn closed(&self) {
@@ -114,7 +115,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Calls `tell` with what the user should know in addition to the questions. It is called from tasks and must not
+    /// Calls `tell` with each note for the user, in addition to the questions. It is called from tasks and must not
     /// block.
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
@@ -122,9 +123,9 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
-    /// Trusts the agent to follow the policy, and to ask for everything that its mode and the rules do not allow. What
-    /// it then does through the client is not asked about a second time. What is denied stays denied, and what a rule
-    /// asks about each time is still asked about.
+    /// Trusts the agent to follow the policy, and to ask for everything that its mode and the rules do not allow. The
+    /// user is not asked again when the agent then acts through the client. Denied actions stay denied, and rules that
+    /// require asking each time still apply.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
         self.gate.agent_asks();
@@ -153,8 +154,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// Creates the state of a session of the connection; for [`ClientState::new`](acp::client::ClientState::new).
     ///
     /// The client need not have opened the session: agents may send messages before the response that names their
-    /// session, and what arrives for other sessions is shown, too. But the `acp` crate passes on no request in a
-    /// session that the client has neither opened nor is opening.
+    /// session, and updates of other sessions are shown, too. But the `acp` crate passes on requests only in sessions
+    /// that the client has opened or is opening.
     pub fn session(&self, id: &SessionId, thread: &ThreadHandle) -> HostSession {
         let shown = thread.clone();
         HostSession {
@@ -174,11 +175,11 @@ impl<P: Prompter + Send + Sync> Host<P> {
 
     /// Handles a permission request, with an existing decision or by asking the user.
     ///
-    /// If the user allows the tool call, that covers its commands and files until the tool call or its turn ends: using
-    /// them through this host does not ask again, if it is what the user was shown.
+    /// If the user allows the tool call, that covers its commands and files until the tool call or its turn ends: the
+    /// agent may use them through this host, as the user was shown, without asking again.
     ///
     /// # Errors
-    /// The request is malformed: two of its options have the same id, or it could not be shown completely.
+    /// The request is malformed: two of its options have the same id, or it could not be shown in full.
     pub async fn request_permission(
         &self,
         session: &HostSession,
@@ -188,8 +189,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.gate.request(&session.grants, request, roots).await
     }
 
-    /// Returns a terminal request as the input of a tool call: the command, and how it differs from one entered in the
-    /// session's working directory.
+    /// Converts a terminal request to the input of a tool call: the command, its environment variables, and its working
+    /// directory if that is not the session's.
     fn tool_input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
         let mut input = json!({ "command": line });
         if let Some(cwd) = request
@@ -242,7 +243,7 @@ where
             && !question.take_grant(session, None)
         {
             let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
-                .title(format!("Read {} (the agent did not ask)", request.path))
+                .title(format!("Read {} (the agent did not ask first)", request.path))
                 .kind(ToolKind::Read);
             let asking = self.gate.ask_person(session, &question, &call);
             asking.await?;
@@ -265,7 +266,7 @@ where
         let action = Action::for_file(ToolKind::Edit, &request.path, self.files.roots_handle());
         let what = format!("Write {}", request.path);
         if let Some(question) = self.gate.decide(action, what)? {
-            // The question includes the current text. If that cannot be read, the write reports it.
+            // The question shows the current text. If it cannot be read, the write reports that.
             let old = self.files.read_text(Path::new(&request.path), None, None);
             let old = old.await.ok();
             let form = old.as_deref().map(TextForm::of).unwrap_or_default();
@@ -278,7 +279,7 @@ where
                 let mut diff = Diff::new(&request.path, new);
                 diff.old_text = old;
                 let call = ToolCallUpdate::new(WriteTextFileRequest::METHOD)
-                    .title(format!("Write {} (the agent did not ask)", request.path))
+                    .title(format!("Write {} (the agent did not ask first)", request.path))
                     .kind(ToolKind::Edit)
                     .content(vec![ToolCallContent::Diff(diff)]);
                 let asking = self.gate.ask_person(session, &question, &call);
@@ -308,7 +309,7 @@ where
             && !question.take_grant(session, None)
         {
             let call = ToolCallUpdate::new(CreateTerminalRequest::METHOD)
-                .title("Run a command (the agent did not ask)")
+                .title("Run a command (the agent did not ask first)")
                 .kind(ToolKind::Execute)
                 .raw_input(self.tool_input(&request, &line))
                 .content(vec![ContentBlock::text(line).into()]);

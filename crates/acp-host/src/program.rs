@@ -1,11 +1,11 @@
-//! Finding programs by name, so that errors about starting one are helpful.
+//! Finds programs by name, so that errors in starting them are helpful.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::sys;
 
-/// Why a program cannot be run.
+/// The reason why a program cannot be run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ProgramError {
     /// No program has that name.
@@ -14,8 +14,8 @@ pub(crate) enum ProgramError {
     NotExecutable(PathBuf),
 }
 
-/// Finds the file of the program `name`: in the directories of `path` or, if the name contains a directory, relative to
-/// `base`. If `path` is `None`, that of this process is used.
+/// Finds the program `name` in the directories of `path` or, if the name contains a directory, relative to `base`. If
+/// `path` is `None`, the `PATH` of this process is used.
 pub(crate) fn find(
     name: &OsStr,
     path: Option<&OsStr>,
@@ -45,7 +45,7 @@ pub(crate) fn find(
     looked.map(|file| std::path::absolute(&file).unwrap_or(file))
 }
 
-/// What a path leads to.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathKind {
     Program,
@@ -75,9 +75,8 @@ fn first_usable(
     Err(unusable.map_or(ProgramError::NotFound, ProgramError::NotExecutable))
 }
 
-/// Returns the files that a program's path may mean, where programs have file extensions: the path with each extension,
-/// then as it is. This finds the `.cmd` shims of npm and uv before the scripts for other shells beside them, which have
-/// no extension.
+/// Returns the files to try for a program's path: the path with each file extension, then as it is. This finds the
+/// `.cmd` shims of npm and uv before the scripts for other shells beside them, which have no extension.
 fn candidates(file: PathBuf, endings: &[String]) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = endings
         .iter()
@@ -107,8 +106,8 @@ pub(crate) fn is_shell_line(command: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Finds `name` among these files, of which those with a `*` are not executable, with the given file extensions, as
-    /// on Windows, or none.
+    /// Finds `name` among these files. Files with a `*` are not executable. `endings` lists file extensions, as on
+    /// Windows, or is empty.
     fn find_among(files: &[&str], name: &str, endings: &str) -> Result<String, ProgramError> {
         let directories = match name.contains('/') {
             true => vec![PathBuf::new()],

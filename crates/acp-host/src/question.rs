@@ -1,6 +1,7 @@
-//! The parts of a permission request that the user is shown: all of them, in the same order in each front end. Nothing
-//! is truncated here, and nothing may be truncated when it is shown. For special characters, see
-//! [`literal`](mod@crate::literal).
+//! The parts of a permission request, in the order in which every front end shows them.
+//!
+//! All of them are shown. Nothing is truncated here, and no front end may truncate anything. For special characters,
+//! see [`literal`](mod@crate::literal).
 
 use std::ops::Range;
 use std::path::{Component, Path};
@@ -15,23 +16,23 @@ use similar::TextDiff;
 
 use crate::permissions::{AlwaysEffect, RememberedSubject};
 
-/// How many unchanged lines front ends show around the lines that a diff changes. A front end that shows fewer hides
-/// what is assumed to be shown.
+/// The number of unchanged lines that front ends show around each change in a diff. A front end that shows fewer hides
+/// text that is assumed to be visible.
 pub const CONTEXT: usize = 3;
 
-/// The maximum size of a text, in bytes, that is compared to find out whether a diff shows all of it.
+/// The maximum size of a diff's texts, in bytes, for finding out which lines the diff shows.
 const LARGEST: usize = 64 * 1024;
 
 /// The keys of a tool's input that contain a command line, or its words.
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 
-/// The keys that contain its working directory.
+/// The keys that contain the command's working directory.
 const DIRECTORIES: [&str; 2] = ["cwd", "workdir"];
 
-/// The keys that contain its environment variables.
+/// The keys that contain the command's environment variables.
 const VARIABLES: [&str; 2] = ["env", "environment"];
 
-/// The keys that contain what an edit replaces, and with what: it may be within the lines that a diff shows.
+/// The keys that contain the old or new text of an edit, which a diff may already show.
 const EDITS: [&str; 9] = [
     "search",
     "replace",
@@ -52,13 +53,13 @@ pub enum QuestionPart<'r> {
     Command(String),
     /// The command's working directory: `in …`.
     Directory(&'r str),
-    /// A variable of the command: `with NAME=VALUE`.
+    /// An environment variable of the command: `with NAME=VALUE`.
     Variable(&'r str, &'r str),
     /// Content that the tool call has produced, or would produce.
     Content(&'r ThreadToolCallContent),
     /// A file that the tool call works on.
     File(&'r ToolCallLocation),
-    /// Any other input of the tool: `key: value`, with JSON for values that are not text.
+    /// Any other input of the tool: `key: value`. Values other than strings are JSON.
     Field(&'r str, String),
 }
 
@@ -78,8 +79,8 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     titles
 }
 
-/// Returns the parts of the request, the commands first. If a subagent asks, its name comes before that. What another
-/// part shows exactly is omitted. Paths are relative to `cwd`, the session's directory.
+/// Returns the parts of the request, commands first. If a subagent asks, its name comes before them. Text that another
+/// part already shows in full is omitted. Paths are relative to `cwd`, the session's directory.
 #[must_use]
 pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<QuestionPart<'r>> {
     let call = &request.tool_call;
@@ -151,21 +152,21 @@ pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
             EmbeddedResourceResource::Blob(blob) => {
                 named(format!("{}, {} bytes in base64", blob.uri, blob.blob.len()))
             }
-            _ => named("a resource".to_owned()),
+            _ => named("resource".to_owned()),
         },
         _ => named("unknown content type".to_owned()),
     }
 }
 
-/// Returns `true` if the request is complete. What a thread dropped because it became too large cannot be shown, so the
-/// user cannot allow it.
+/// Returns `true` if the request is complete. If parts of it were dropped because it was too large, they cannot be
+/// shown, so the user cannot allow it.
 #[must_use]
 pub fn is_whole(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
-/// Returns what an answer of this kind means, whatever the option's name is. `cwd` is the session's directory. The text
-/// is empty if the option's name is this program's own, and `None` if the meaning is unknown.
+/// Describes the effect of choosing an option of this kind, whatever its name. `cwd` is the session's directory. The
+/// text is empty if the option's name is this program's own, and `None` if the kind is unknown.
 #[must_use]
 pub fn answer_meaning(
     kind: &PermissionOptionKind,
@@ -194,7 +195,7 @@ pub fn answer_meaning(
                     RememberedSubject::Command(line) => format!("exactly the command {line}"),
                     RememberedSubject::Path(path) => {
                         let path = path.strip_prefix(cwd).unwrap_or(path);
-                        format!("any {} in {}", kind.as_str(), path.display())
+                        format!("any {} of {}", kind.as_str(), path.display())
                     }
                 })
                 .collect();
@@ -213,7 +214,7 @@ pub fn answer_meaning(
     })
 }
 
-/// Moves the command, its directory and its variables from a tool's input to `parts`. Returns the rest.
+/// Moves the command, its directory and its variables from a tool's input to `parts`. Returns the other fields.
 fn take_command<'r>(
     input: &'r Map<String, Value>,
     parts: &mut Vec<QuestionPart<'r>>,
@@ -261,7 +262,7 @@ fn take_command<'r>(
     rest
 }
 
-/// Returns a command line, given as text or words.
+/// Returns the command line in a JSON value: a string, or a list of words.
 fn command_line(value: &Value) -> Option<String> {
     if let Some(line) = value.as_str() {
         return Some(line.to_owned());
@@ -275,7 +276,7 @@ fn words(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
-/// Returns variables from an object, or from a list of names with values. `None` if there is anything else in it.
+/// Returns variables from an object, or from a list of names with values. Returns `None` for any other form.
 fn variable_pairs(value: &Value) -> Option<Vec<(&str, &str)>> {
     fn parse_pair(pair: &Value) -> Option<(&str, &str)> {
         let pair = pair.as_object().filter(|pair| pair.len() == 2)?;
@@ -300,7 +301,7 @@ fn diffs(call: &ThreadToolCall) -> impl Iterator<Item = &ThreadDiff> {
     })
 }
 
-/// Returns `true` if exactly this text is visible in another part of the request.
+/// Returns `true` if another part of the request shows exactly this text.
 fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> bool {
     let call = &request.tool_call;
     let plain = |c: Component<'_>| matches!(c, Component::Normal(_));

@@ -1,8 +1,8 @@
 //! A session's root directories, as handles, and the resolution of paths under them.
 //!
 //! A path from a peer is compared with the roots only to choose the handle it goes through. The operating system
-//! resolves the rest when the file is opened: on Linux with `openat2` and `RESOLVE_BENEATH`. A symlink that is put in
-//! the way between a check and its use leads nowhere.
+//! resolves the rest when the file is opened: on Linux with `openat2` and `RESOLVE_BENEATH`. A symlink that someone
+//! creates between a check and the use of a path does not lead out.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,14 +15,14 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::sys;
 
-/// The same number of symlinks that Linux follows in one path.
+/// The maximum number of symlinks to follow in one path, as on Linux.
 const MAX_LINKS: usize = 40;
 
 /// The maximum length of a path, in bytes. No system accepts a longer one, and a peer's path may be as long as a
-/// message: split into components, it would take many times that.
+/// message: split into components, it would take many times that memory.
 const MAX_PATH: usize = 32 * 1024;
 
-/// How much of a path an error repeats, in bytes.
+/// The maximum length of a path in an error message, in bytes.
 const MAX_SHOWN: usize = 1024;
 
 /// A session's root directories, as handles that were opened when it started.
@@ -41,7 +41,7 @@ pub struct Roots(Arc<[PinnedRoot]>);
 
 #[derive(Debug)]
 struct PinnedRoot {
-    /// The path as it was given, absolute.
+    /// The absolute path, as given.
     given_path: PathBuf,
     /// The path without symlinks. Agents may use either form.
     real_path: PathBuf,
@@ -55,20 +55,20 @@ pub struct RootedPath<'a> {
     path: PathBuf,
 }
 
-/// Why a path cannot be resolved or used.
+/// The reason why a path cannot be resolved or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
     /// The path is relative. The specification: "All file paths in the protocol MUST be absolute."
     #[error("not an absolute path")]
     NotAbsolute,
-    /// It leads out of the roots.
+    /// The path leads out of the roots.
     #[error("outside the session's directories")]
     Outside,
-    /// It is not a regular file, but what is named here.
+    /// The path is not a regular file but, for example, a directory.
     #[error("not a regular file ({0})")]
     NotAFile(&'static str),
-    /// The system fails or denies access.
+    /// The system reported an error or denied access.
     #[error("{0}")]
     Io(#[source] io::Error),
 }
@@ -85,7 +85,7 @@ impl From<io::Error> for PathError {
 }
 
 impl<'a> RootedPath<'a> {
-    /// Returns the root, as it was given.
+    /// Returns the root's path, as given.
     #[must_use]
     pub fn root(&self) -> &'a Path {
         &self.root.given_path
@@ -114,7 +114,7 @@ impl<'a> RootedPath<'a> {
         }
     }
 
-    /// Returns the path in the form that the system accepts.
+    /// Returns the path relative to the root, with `.` for the root itself, for calls that do not accept an empty path.
     fn path_or_dot(&self) -> &Path {
         if self.path.as_os_str().is_empty() {
             Path::new(".")
@@ -154,7 +154,7 @@ impl Roots {
             .map(Self)
     }
 
-    /// Returns the roots as they were given.
+    /// Returns the paths of the roots, as given.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|root| &*root.given_path)
     }
@@ -170,7 +170,7 @@ impl Roots {
             return Err(PathError::NotAFile("a directory"));
         }
         match open_file(place.dir(), place.path_or_dot()) {
-            // It may still be a symlink that the system does not follow but that ends under a root.
+            // The path may still be a symlink that the system does not follow but that ends under a root.
             Err(PathError::Outside) => {
                 let place = self.resolve(path)?;
                 open_file(place.dir(), place.path_or_dot())
@@ -198,7 +198,7 @@ impl Roots {
         }
     }
 
-    /// Explains an error to the user.
+    /// Returns an error message for the user.
     #[must_use]
     pub fn explain(&self, path: &Path, refusal: &PathError) -> String {
         let path = display_path(path);
@@ -234,7 +234,7 @@ impl Roots {
             .ok_or(PathError::Outside)
     }
 
-    /// Returns the path as it is given, relative to the innermost root, for the system to resolve.
+    /// Returns the path relative to the innermost root, with symlinks left for the system to resolve.
     ///
     /// # Errors
     /// The path is relative, or is not under the name of a root.
@@ -303,7 +303,7 @@ impl Roots {
     }
 }
 
-/// Puts the components of a relative path before those that remain.
+/// Inserts the components of a relative path before the remaining ones.
 fn push_front_components(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), PathError> {
     for component in path.components().rev() {
         match component {
@@ -337,7 +337,7 @@ pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     Ok(file)
 }
 
-/// Returns what a file that is not a regular one is called.
+/// Returns what a file is if it is not a regular file, such as `a directory`.
 pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_file() {
         None
@@ -348,7 +348,8 @@ pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Returns `true` if a path's end says that it means a directory. The standard library's paths drop most of that.
+/// Returns `true` if a path must be a directory because of how it ends. The standard library's paths drop most of these
+/// ends.
 pub(crate) fn has_trailing_separator(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     let last = path

@@ -1,4 +1,4 @@
-//! Sandboxes: what runs in one can read everything and write in a few places only.
+//! Sandboxes, in which programs can read everything but write only in a few places.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,28 @@ use tempfile::TempDir;
 use crate::sys::ConfinementThread;
 use crate::undo::{UndoGuard, UndoWatch};
 
-/// A sandbox for agents and commands, by Linux's Landlock.
+/// A sandbox for agents and commands, based on Linux's Landlock.
 ///
-/// What runs in it, and everything that it starts, may read and execute everything that its user may. It may write only
+/// Programs in it, and everything that they start, may read and execute everything that their user may. They may write
+/// only
 ///
 /// - under the directories that are given here,
-/// - in a temporary directory of its own, to which `TMPDIR`, `TMP` and `TEMP` are set. It is removed with the last
-///   clone of this and the last process in it,
+/// - in the sandbox's own temporary directory, to which `TMPDIR`, `TMP` and `TEMP` are set. It is removed with the last
+///   clone of this and the last process in the sandbox,
 /// - to the devices `/dev/null`, `/dev/zero`, `/dev/full`, `/dev/random`, `/dev/urandom`, `/dev/tty`, `/dev/ptmx` and
 ///   `/dev/pts`. Not to `/dev/shm`, where other programs of the same user store what they share. A program that needs
 ///   it can be given access.
 ///
-/// If the kernel supports it, what runs there sends signals only to processes in the same sandbox, connects to no
-/// abstract sockets outside, and makes no device-specific `ioctl` calls on other devices. It gains no privileges by
-/// executing a program, so `sudo` does not work, and mounts nothing.
+/// If the kernel supports it, they can send signals only to processes in the same sandbox, cannot connect to abstract
+/// sockets outside, and cannot make device-specific `ioctl` calls on other devices. They gain no privileges by
+/// executing a program, so `sudo` does not work, and they cannot mount anything.
 ///
-/// With [`SandboxRules::without_tcp`] it neither opens nor accepts TCP connections.
+/// With [`SandboxRules::without_tcp`], they can neither open nor accept TCP connections.
 ///
 /// Landlock does not stop the rest of the network (UDP, and with it DNS; MPTCP; SCTP), sockets with a path (for example
 /// Docker's), reading secrets, and changing the mode, the owner, the times or the extended attributes of files outside.
 ///
-/// Clones are the same sandbox.
+/// Clones share the same sandbox.
 #[derive(Debug, Clone)]
 pub struct Sandbox(Arc<SandboxInner>);
 
@@ -51,7 +52,7 @@ impl PartialEq for Sandbox {
 
 impl Eq for Sandbox {}
 
-/// What a sandbox denies, and what it allows.
+/// The rules of a sandbox: what it allows and denies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     writable: Vec<PathBuf>,
@@ -62,13 +63,13 @@ pub struct SandboxRules {
 }
 
 impl SandboxRules {
-    /// Allows writing only to what every sandbox allows, and the network.
+    /// Creates rules that allow the network, and writing only where every sandbox allows it.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also allows writing to these directories or files, which must exist.
+    /// Allows writing to these directories or files, which must exist.
     #[must_use]
     pub fn writable(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.writable.extend(paths);
@@ -97,15 +98,15 @@ impl SandboxRules {
         self
     }
 
-    /// Sets where undone changes are stored; see [`for_roots`](Self::for_roots). By default they stay in their
-    /// directory, under another name.
+    /// Sets the directory for files whose changes are undone; see [`for_roots`](Self::for_roots). By default, they stay
+    /// in their own directory, under another name.
     #[must_use]
     pub fn undone_directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.undone_directory = Some(directory.into());
         self
     }
 
-    /// Returns these rules for work in these directories: they may be written, unless the rules are read-only.
+    /// Returns a copy of the rules that also allows writing to these directories, unless the rules are read-only.
     ///
     /// When a command or an agent has ended, its changes to files that other programs run ([`OBEYED`](crate::OBEYED);
     /// in `.git`, the hooks and settings) are undone, and its output reports that. This covers all changes during that
@@ -120,11 +121,11 @@ impl SandboxRules {
     }
 }
 
-/// Why a sandbox cannot be created. Then nothing runs: there is no fallback to running without one.
+/// An error in creating a sandbox. In this case nothing runs: there is no fallback to running without one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The system does not support it.
+    /// The system does not support sandboxes.
     #[error("sandbox not available: {why}")]
     NotSupported {
         /// What the system lacks.
@@ -138,7 +139,7 @@ pub enum SandboxError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system supports it, but failed.
+    /// The system supports sandboxes, but setting one up failed.
     #[error("cannot set up the sandbox: {source}")]
     System {
         /// The system's error.
@@ -147,8 +148,8 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// Creates a sandbox in which `writable`, existing directories or files, may be written. They are pinned: renaming
-    /// or replacing them later does not move them.
+    /// Creates a sandbox that allows writing to `writable`, which are existing directories or files. They are pinned:
+    /// renaming or replacing them later has no effect on the sandbox.
     ///
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
@@ -178,7 +179,7 @@ impl Sandbox {
         })))
     }
 
-    /// Returns the temporary directory of what runs in the sandbox.
+    /// Returns the temporary directory of the programs in the sandbox.
     #[must_use]
     pub fn temporary_directory(&self) -> &Path {
         self.0.temporary.path()
@@ -203,7 +204,7 @@ impl Sandbox {
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));
     }
 
-    /// Runs a function on the confined thread and waits for it. What it starts is confined, too.
+    /// Runs a function on the confined thread and waits for it. Processes that it starts are confined, too.
     pub(crate) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,11 +1,11 @@
-//! Undoes what a command in a sandbox changes in files that other programs run or trust.
+//! Undoes changes that sandboxed commands make to files that other programs run or trust.
 //!
 //! Landlock allows a directory together with everything below it: it cannot allow a project except its `.git/hooks`. So
-//! these files are recorded before a command starts, and restored when it has ended. What they are replaced with is
-//! stored, and the user and the agent are told.
+//! these files are recorded before a command starts, and restored after it has ended. The changed files are stored, and
+//! the user and the agent are told.
 //!
-//! Everything goes through a handle of the root. What runs there can create symlinks anywhere, which must not make this
-//! program write outside.
+//! All access goes through a handle of the root. A command can create symlinks anywhere, which must not make this
+//! program write outside the root.
 
 mod directory_role;
 mod report;
@@ -26,21 +26,23 @@ use self::report::UndoReport;
 use self::undone_files::{UndoneFiles, link};
 use crate::trusted_files::OBEYED;
 
-/// The limits for the number of entries that are examined, and for the time. What exceeds them is not protected, and
-/// the report says so.
+/// The maximum number of entries to examine. Entries beyond it are not protected, and the report says so.
 const ENTRIES: usize = 300_000;
+
+/// The maximum time to examine entries. Entries beyond it are not protected, and the report says so.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The maximum recorded size of a file, and of all files, in bytes. A change of a larger file is reported but not
-/// undone.
+/// The maximum size of a recorded file, in bytes. A change to a larger file is reported but not undone.
 const FILE: u64 = 8 * 1024 * 1024;
+
+/// The maximum size of all recorded files in a root, in bytes. A change to any further file is reported but not undone.
 const ALL: u64 = 64 * 1024 * 1024;
 
-/// Guards the files in some directories that other programs run or trust.
+/// A guard for the files in some directories that other programs run or trust.
 #[derive(Debug)]
 pub(crate) struct UndoGuard {
     roots: Vec<GuardedRoot>,
-    /// Where undone changes are stored. `None` means in their own directory.
+    /// The directory where changed files are stored. `None` means that they stay in their own directory.
     undone_directory: Option<PathBuf>,
     state: Mutex<GuardState>,
 }
@@ -49,21 +51,21 @@ pub(crate) struct UndoGuard {
 struct GuardedRoot {
     path: PathBuf,
     dir: Dir,
-    /// Paths in it that may be changed all the same.
+    /// Paths in the root that may be changed anyway.
     writable: Vec<PathBuf>,
-    /// The maximum number of entries that are examined.
+    /// The maximum number of entries to examine.
     max_entries: usize,
 }
 
 #[derive(Debug, Default)]
 struct GuardState {
-    /// The number of watches.
+    /// The number of running watches.
     watch_count: usize,
     /// The state when the first watch started, for each root.
     before_watch: Vec<RootSnapshot>,
-    /// The state when the last watch had ended.
+    /// The stamps when the last watch ended, for each root.
     after_watch: Vec<BTreeMap<PathBuf, FileStamp>>,
-    /// What was changed between the two, without a watch, and still has to be reported.
+    /// Paths that changed while no watch was running, and are not reported yet.
     changed_between: Vec<PathBuf>,
 }
 
@@ -71,7 +73,7 @@ struct GuardState {
 #[derive(Debug, Default)]
 struct RootSnapshot {
     entries: BTreeMap<PathBuf, SnapshotEntry>,
-    /// Whether not everything was examined.
+    /// Whether some entries were not examined.
     is_cut: bool,
     /// When recording started, in seconds since 1970.
     started_at: i64,
@@ -88,26 +90,27 @@ struct SnapshotEntry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SnapshotKind {
     Directory,
-    /// With its content, unless that is too large.
+    /// A file, with its content unless that is too large.
     File(Option<Vec<u8>>),
     Link(PathBuf),
-    /// A socket or the like, which no program runs.
+    /// A socket or something else that no program runs.
     Other,
 }
 
-/// Metadata that every write changes.
+/// A file's metadata that changes with every write.
 type FileStamp = (u64, u64, i64, i64);
 
-/// A watch for changes. It lasts as long as this exists.
+/// A watch for changes, which lasts until it is dropped.
 #[derive(Debug)]
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
-    /// Whether what was watched has ended, and its changes were undone.
+    /// Whether the watched program has ended and its changes were undone.
     is_over: AtomicBool,
 }
 
 impl UndoGuard {
-    /// Creates a guard for these directories, except for what is in `open`. `None` if nothing is left to guard.
+    /// Creates a guard for these directories, except for the paths in `open`. Returns `None` if there is nothing to
+    /// guard.
     pub(crate) fn new(
         roots: &[PathBuf],
         open: &[PathBuf],
@@ -139,13 +142,13 @@ impl UndoGuard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a watch. Records the current state, unless another watch is running: changes since then may come from
-    /// what that one watches. Reads files.
+    /// Starts a watch. Records the current state, unless another watch is running: changes since then may come from the
+    /// program that it watches. Reads files.
     pub(crate) fn watch(self: &Arc<Self>) -> UndoWatch {
         let mut state = self.state();
         if state.watch_count == 0 {
             state.before_watch = self.roots.iter().map(GuardedRoot::record).collect();
-            // It may be the user's change, or that of a process that a command left running and that was not found.
+            // These changes may come from the user, or from a process that a command left running unnoticed.
             let after = std::mem::take(&mut state.after_watch);
             let both = self.roots.iter().zip(after).zip(&state.before_watch);
             let changed: Vec<PathBuf> = both
@@ -180,11 +183,11 @@ impl UndoGuard {
 }
 
 impl UndoWatch {
-    /// Undoes what was changed since it was recorded. Returns a report, if there is anything to report. Reads and
+    /// Undoes all changes since the files were recorded. Returns a report, if there is anything to report. Reads and
     /// writes files.
     pub(crate) fn undo(&self) -> Option<String> {
         let guard = &self.guard;
-        // Held meanwhile: only one watch undoes at a time.
+        // The lock is held throughout: only one watch undoes changes at a time.
         let mut state = guard.state();
         let mut report = UndoReport {
             changed_between: std::mem::take(&mut state.changed_between),
@@ -215,7 +218,7 @@ impl UndoWatch {
 
 impl Drop for UndoWatch {
     fn drop(&mut self) {
-        // Nobody waits for the end of what was watched, for example because the program exits. So undo now.
+        // Nothing waits for the watched program to end, for example because this program exits. So undo now.
         if !self.is_over.load(Ordering::Relaxed)
             && let Some(undone) = self.undo()
         {
@@ -230,7 +233,7 @@ impl Drop for UndoWatch {
 }
 
 impl RootSnapshot {
-    /// Returns the paths that have changed since these stamps were taken.
+    /// Returns the paths that have changed since the stamps in `then` were taken.
     fn changed_since(
         &self,
         then: &BTreeMap<PathBuf, FileStamp>,
@@ -268,8 +271,8 @@ impl GuardedRoot {
         let begin = Instant::now();
         let mut found = BTreeMap::new();
         let mut entries = 0;
-        // Start with what is known to be trusted, then go from the top down, so that what is nearest to the root is
-        // always examined.
+        // Start with entries known to be trusted, then go from the top down, so that entries near the root are always
+        // examined.
         let mut todo = VecDeque::from([
             (PathBuf::from(".git"), DirectoryRole::Git),
             (PathBuf::new(), DirectoryRole::Ordinary),
@@ -299,7 +302,7 @@ impl GuardedRoot {
                 .collect();
             entries += names.len();
             if entries >= self.max_entries || begin.elapsed() > PATIENCE {
-                // Those in the root itself have known names.
+                // Trusted files in the root itself have known names.
                 for name in OBEYED
                     .iter()
                     .filter(|name| !name.contains('*') && **name != ".git")
@@ -385,7 +388,7 @@ impl GuardedRoot {
         }
     }
 
-    /// Returns what is at the path, with the content of a file that has at most `left` bytes.
+    /// Returns the kind of the entry at the path, with a file's content if it has at most `left` bytes.
     fn entry_kind(&self, path: &Path, meta: &Metadata, left: u64) -> SnapshotKind {
         if meta.is_dir() {
             return SnapshotKind::Directory;
@@ -412,7 +415,7 @@ impl GuardedRoot {
         SnapshotKind::File(read().unwrap_or_default())
     }
 
-    /// Returns `true` if a file is as it was recorded.
+    /// Returns `true` if an entry has not changed since it was recorded.
     fn is_same(&self, path: &Path, before: &SnapshotEntry) -> bool {
         let Ok(meta) = self.dir.symlink_metadata(path) else {
             return false;
@@ -446,7 +449,7 @@ impl GuardedRoot {
                 undone.push(path.clone());
             }
         }
-        // First remove everything that is in the way, from the top down: a new directory goes with its content.
+        // First move new entries out of the way, from the top down: a new directory takes its content with it.
         for (path, meta) in &now {
             let is_new = !before.entries.contains_key(path)
                 // What exceeded the limits of the first scan may have existed before.
@@ -463,7 +466,7 @@ impl GuardedRoot {
             }
             let why = match entry.kind {
                 SnapshotKind::File(None) => Some("too large to back up"),
-                SnapshotKind::Other => Some("it was not a file"),
+                SnapshotKind::Other => Some("not a regular file"),
                 _ => None,
             };
             if let Some(why) = why {
@@ -512,7 +515,7 @@ impl GuardedRoot {
         }
     }
 
-    /// Restores what was recorded, where nothing exists now.
+    /// Restores a recorded entry at a path where nothing exists now.
     fn restore(&self, path: &Path, entry: &SnapshotEntry) -> io::Result<()> {
         if let Some(parent) = path
             .parent()
@@ -526,7 +529,7 @@ impl GuardedRoot {
                 self.set_mode(path, entry.mode)
             }
             SnapshotKind::File(Some(content)) => {
-                // Not into an existing file that someone has created meanwhile: it may be a link.
+                // Never write to a file that was created in the meantime: it may be a link.
                 let mut file = self
                     .dir
                     .open_with(path, OpenOptions::new().write(true).create_new(true))?;

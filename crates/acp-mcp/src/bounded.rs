@@ -1,4 +1,4 @@
-//! A limit on how much a peer can make an MCP server, or an MCP client, do at once.
+//! A limit on the number of messages that an MCP server or client handles at once.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -12,18 +12,18 @@ use rmcp::transport::Transport;
 use rmcp::{RoleClient, RoleServer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The maximum number of requests in flight on a connection; the same as the protocol's own connections allow by
-/// default. Further requests are rejected.
+/// The maximum number of requests in flight on a connection, the same as the default for ACP connections. Further
+/// requests are rejected.
 pub(crate) const REQUESTS: usize = 1024;
 
-/// The maximum number of notifications of a connection that are handled at once. Further ones are not read yet.
+/// The maximum number of notifications that a connection handles at once. Further ones are not read until one ends.
 const NOTIFICATIONS: usize = 64;
 
 /// A transport that limits how many messages are in flight.
 ///
 /// `rmcp` starts a task for each message that it reads, and one more for each response that it writes: a peer that
-/// keeps sending requests and reads no responses would fill the memory. Here each request acquires a permit. It
-/// releases the permit when it has been handled and its response is written or no longer wanted.
+/// keeps sending requests and reads no responses would exhaust memory. Here each request acquires a permit. It releases
+/// the permit once it has been handled and its response has been written or the request was cancelled.
 pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
@@ -34,7 +34,7 @@ pub struct BoundedTransport<R: ServiceRole, T> {
     next_message: Option<RxJsonRpcMessage<R>>,
     /// The rejection that is being written.
     rejection: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    /// Returns which request a notification cancels. A cancellation needs no permit: it frees one.
+    /// Returns the id of the request that a notification cancels. A cancellation needs no permit: it frees one.
     cancelled_request_id: fn(&R::PeerNot) -> Option<&RequestId>,
 }
 
@@ -44,13 +44,13 @@ impl<R: ServiceRole, T> std::fmt::Debug for BoundedTransport<R, T> {
     }
 }
 
-/// A permit to be in flight, until the last clone is dropped. The handler has one clone, and the other waits for the
-/// response.
+/// A permit for a message in flight, released when the last clone is dropped. The handler holds one clone, and the
+/// transport holds the other until the response is written.
 #[derive(Clone)]
-struct WorkPermit(#[allow(dead_code, reason = "held, not looked at")] Arc<OwnedSemaphorePermit>);
+struct WorkPermit(#[allow(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
 
 impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
-    /// Creates the transport of a server that limits requests to this number.
+    /// Creates the transport of a server with this limit on concurrent requests.
     pub fn server(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -60,7 +60,7 @@ impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
 }
 
 impl<T: Transport<RoleClient>> BoundedTransport<RoleClient, T> {
-    /// Creates the transport of a client that limits requests to this number.
+    /// Creates the transport of a client with this limit on concurrent requests.
     pub fn client(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
@@ -82,7 +82,7 @@ impl<R: ServiceRole, T: Transport<R>> BoundedTransport<R, T> {
         }
     }
 
-    /// Starts writing an error response: too many requests.
+    /// Starts writing the error response for too many requests.
     fn reject(&mut self, id: RequestId) {
         let error = ErrorData::internal_error("too many concurrent requests", None);
         let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
@@ -117,7 +117,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for BoundedTransport<R, T> {
         }
     }
 
-    /// This future is dropped and called again whenever there is something else to do, so everything in progress is
+    /// Receives the next message. This future may be dropped and called again at any time, so everything in progress is
     /// stored in `self`.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
         let cancelled = self.cancelled_request_id;
@@ -184,7 +184,7 @@ mod tests {
 
     use super::*;
 
-    /// Its tool `wait`, and its handling of `notifications/initialized`, wait for `go`. It counts those that have
+    /// A server whose tool calls and `notifications/initialized` handler wait for `go`. It counts those that have
     /// started.
     struct WaitingServer {
         go: watch::Receiver<bool>,
@@ -214,6 +214,7 @@ mod tests {
         }
     }
 
+    /// The peer of a [`WaitingServer`].
     struct BoundedPeer {
         lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
         writer: tokio::io::WriteHalf<DuplexStream>,
@@ -223,7 +224,7 @@ mod tests {
     }
 
     impl BoundedPeer {
-        /// Creates the peer of a server that limits requests to this number.
+        /// Creates the peer of a server with this limit on concurrent requests.
         async fn of_server(requests: usize) -> Self {
             let (ours, theirs) = tokio::io::duplex(64 * 1024);
             let (go, going) = watch::channel(false);
@@ -337,7 +338,7 @@ mod tests {
         }
     }
 
-    /// On paused time, which advances only when every task waits.
+    /// Uses paused time, which advances only when every task waits.
     #[tokio::test(start_paused = true)]
     async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
         let mut peer = BoundedPeer::of_server(1).await;
@@ -351,7 +352,7 @@ mod tests {
         peer.begun(NOTIFICATIONS + 1).await;
     }
 
-    /// A server that sends this many requests, and reads no responses until it is told to.
+    /// A server that sends requests with these ids and records what it receives.
     struct FloodingServer {
         asks: VecDeque<u32>,
         sent: Arc<Mutex<Vec<String>>>,

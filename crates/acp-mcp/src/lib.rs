@@ -1,12 +1,12 @@
 //! Tools that a client offers to the agents of the [Agent Client Protocol](https://agentclientprotocol.com).
 //!
-//! An editor or another client may have tools that only it can run: ask the user, show something, read an unsaved
-//! buffer. Agents take tools from MCP servers, and every agent can start one that uses stdin and stdout. So a
-//! [`ToolServer`] runs in the client's process, and the agent starts a small proxy (`acp mcp-proxy`) that passes the
-//! bytes on to it.
+//! An editor or another client may have tools that only it can run, such as asking the user, showing a file or reading
+//! an unsaved buffer. Agents get tools from MCP servers, and every agent can start one that uses stdin and stdout. A
+//! [`ToolServer`] runs in the client's process, and the agent starts a small proxy (`acp mcp-proxy`) that forwards the
+//! bytes to it.
 //!
-//! Tools can be closures ([`ToolServer::tools`]). The arguments of a call are a type, from which the JSON Schema is
-//! derived. Arguments that do not fit are reported so that the model can correct them.
+//! Tools can be closures ([`ToolServer::tools`]). The JSON Schema of a tool is derived from the type of its arguments.
+//! Invalid arguments are reported so that the model can correct them.
 //!
 //! ```
 //! use acp::Client;
@@ -57,7 +57,7 @@
 //! # }
 //! ```
 //!
-//! Everything else that MCP has (resources, prompts, progress) works with the official [`rmcp`]: [`ToolServer::start`]
+//! Everything else in MCP (resources, prompts, progress) works with the official [`rmcp`]: [`ToolServer::start`]
 //! takes its `ServerHandler`. Nothing between the agent and the tools interprets the bytes. For how this is kept
 //! private and bounded, see `docs/decisions/0005-mcp-through-the-client.md`.
 

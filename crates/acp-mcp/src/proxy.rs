@@ -1,6 +1,6 @@
-//! The proxy: a program that an agent starts as an MCP server, and that passes the bytes on to the client.
+//! The proxy: a program that an agent starts as an MCP server, and that forwards the bytes to the client.
 //!
-//! It is `acp mcp-proxy`. A program of your own, given to [`ProxyCommand`](crate::ProxyCommand), calls [`run`].
+//! `acp mcp-proxy` is such a program. To use your own with [`ProxyCommand`](crate::ProxyCommand), have it call [`run`].
 
 use std::io;
 use std::time::Duration;
@@ -10,48 +10,48 @@ use acp_local::{AuthenticatedConnection, Endpoint, HandshakeError, LocalToken, s
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// The environment variable with a proxy's token. Not an argument, because every user of the machine can see arguments.
+/// The environment variable for a proxy's token. Arguments would be visible to every user of the machine.
 pub const TOKEN_VAR: &str = "ACP_MCP_TOKEN";
 
-/// How long the client may take to respond to the last requests after the agent has closed its side. A proxy must not
-/// stay behind because of a client that hangs.
+/// How long the client may take to respond to the last requests after the agent has closed its side. A client that
+/// hangs must not keep the proxy running.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// How many bytes are passed on at once: as many as a pipe holds.
+/// The number of bytes that are forwarded at once: as many as a pipe holds.
 const PIECE: usize = 64 * 1024;
 
-/// Why a proxy failed.
+/// An error of the proxy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// The environment has no token.
+    /// The environment has no valid token.
     #[error(
-        "{TOKEN_VAR} is not set; this command is started by agents on behalf of their client, not by hand"
+        "{TOKEN_VAR} is not set; this command is meant to be started by an agent, not by hand"
     )]
     NoToken,
     /// stdin and stdout cannot be used.
     #[error("cannot use stdin and stdout: {0}")]
     Stdio(io::Error),
-    /// Nothing listens at the endpoint.
+    /// The connection to the endpoint failed.
     #[error("cannot connect to the client at {endpoint}: {source}")]
     Connect {
-        /// The endpoint.
+        /// The client's endpoint.
         endpoint: Endpoint,
-        /// The system's error.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The handshake failed: the token is wrong, or there are too many connections.
     #[error("the client at {endpoint} rejected the connection: {reason}")]
     Refused {
-        /// The endpoint.
+        /// The client's endpoint.
         endpoint: Endpoint,
-        /// What happened instead of a response.
+        /// Why the handshake failed.
         reason: String,
     },
     /// The client closed the connection while the agent was still using it.
     #[error("the client closed the connection")]
     Closed,
-    /// The client took too long to end after the agent had.
+    /// The client took too long to close the connection after the agent had closed its side.
     #[error("the client did not close the connection within {} s", LAST_WORDS.as_secs())]
     TimedOut,
     /// Reading from the agent or writing to it failed.
@@ -59,13 +59,13 @@ pub enum ProxyError {
     Agent(io::Error),
 }
 
-/// Connects stdin and stdout with the tool server at this endpoint, until either ends. Reads the token from the
-/// environment ([`TOKEN_VAR`]).
+/// Connects stdin and stdout to the tool server at this endpoint until either side ends. Reads the token from the
+/// environment variable [`TOKEN_VAR`].
 ///
 /// Takes this process's stdin and stdout as [`acp::transport::stdio`] does.
 ///
 /// # Errors
-/// See [`ProxyError`]. It is not an error if the agent closes stdin.
+/// See [`ProxyError`]. The agent closing stdin is not an error.
 pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
     let token = std::env::var(TOKEN_VAR).map_err(|_| ProxyError::NoToken)?;
     let token = token.parse().map_err(|_| ProxyError::NoToken)?;
@@ -99,7 +99,7 @@ pub async fn run_with(
     tunnel(agent, client).await
 }
 
-/// Passes the bytes on, both ways.
+/// Forwards bytes in both directions.
 async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(), ProxyError> {
     let (mut input, mut output) = agent.into_split();
     let AuthenticatedConnection {
@@ -108,7 +108,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     } = client;
     let mut asking = Box::pin(async {
         let asked = copy_bytes(&mut input, &mut writer).await;
-        // The client reads the end of the stream, and still responds to earlier requests.
+        // The client sees the end of the stream but still responds to earlier requests.
         writer
             .shutdown()
             .await
@@ -134,13 +134,13 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     }
 }
 
-/// Which end of a direction failed.
+/// An error while forwarding bytes: reading or writing failed.
 enum TunnelError {
     Read(io::Error),
     Write(io::Error),
 }
 
-/// Passes the bytes on, one way, until the end.
+/// Forwards bytes in one direction until the input ends.
 async fn copy_bytes(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    /// The other ends of a tunnel: those of the agent and the client, each direction separately.
+    /// The agent's and the client's ends of a tunnel, one per direction.
     struct TunnelEnds {
         stdin: DuplexStream,
         stdout: DuplexStream,

@@ -1,9 +1,9 @@
-//! The command that an agent starts as the MCP server.
+//! The command that an agent runs as the MCP server.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The command that an agent starts as the MCP server: a proxy that passes bytes on to the
+/// The command that an agent runs as the MCP server: a proxy that forwards bytes to the
 /// [`ToolServer`](crate::ToolServer). The endpoint is added to its arguments, as `--connect ENDPOINT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyCommand {
@@ -12,11 +12,11 @@ pub struct ProxyCommand {
 }
 
 impl ProxyCommand {
-    /// Creates a command from a program, which runs [`proxy::run`](crate::proxy::run), and its arguments. A relative
-    /// path is made absolute from the current directory, because the agent may have another one.
+    /// Creates a command from a program and its arguments. The program must call [`proxy::run`](crate::proxy::run). A
+    /// relative path is resolved against the current directory, because the agent may have another one.
     ///
     /// # Errors
-    /// The path is empty or not Unicode, which the protocol cannot express.
+    /// Fails if the path is empty or is not valid Unicode, which the protocol cannot represent.
     pub fn new<A: Into<String>>(
         program: impl AsRef<Path>,
         args: impl IntoIterator<Item = A>,
@@ -32,19 +32,19 @@ impl ProxyCommand {
         })
     }
 
-    /// Creates a command that runs this program itself with these arguments: a client that is its own proxy needs
-    /// nothing else installed.
+    /// Creates a command that runs the current program with these arguments. A client that is its own proxy needs no
+    /// other program installed.
     ///
     /// # Errors
-    /// The system does not know the path of this program, or the same as for [`new`](Self::new).
+    /// Fails if the path of the current program is unknown, and for the same reasons as [`new`](Self::new).
     pub fn this_program<A: Into<String>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
         Self::new(std::env::current_exe()?, args)
     }
 
-    /// Creates a command that runs `acp`: this program if it is that, otherwise the one on `PATH`.
+    /// Creates a command that runs `acp`: the current program if it is `acp`, otherwise the one on `PATH`.
     ///
     /// # Errors
-    /// It is not installed.
+    /// Fails if `acp` is not installed.
     pub fn acp() -> io::Result<Self> {
         const ARGS: [&str; 1] = ["mcp-proxy"];
         match std::env::current_exe() {

@@ -20,17 +20,17 @@ use crate::tools::Tools;
 /// The maximum number of connections. Further ones are closed.
 const CONNECTIONS: usize = 64;
 
-/// How long to pause when the process cannot open another connection. Nothing reports when it can.
+/// How long to wait after accepting a connection failed, for example because too many files are open.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// An MCP server in this process, which agents reach through a proxy.
 ///
-/// It listens on a socket that only this user can access, and serves only peers that know its token. It serves at most
-/// 64 connections at once, and 1,024 requests of each. `rmcp` skips a message of more than 16 MiB. Specification:
+/// It listens on a socket that only this user can access, and serves only peers that know its token. It serves up to 64
+/// connections at once, and up to 1,024 requests on each. `rmcp` skips messages of more than 16 MiB. Specification:
 /// Session setup, "MCP Servers"; Architecture, "MCP".
 ///
-/// Dropping it stops it: the socket is removed at once, running calls are notified through their cancellation token and
-/// have two seconds to respond, and then the agents' connections are closed.
+/// Dropping it stops the server: it removes the socket at once, cancels the tokens of running calls, which then have
+/// two seconds to respond, and closes the connections.
 #[derive(Debug)]
 pub struct ToolServer {
     _stop: DropGuard,
@@ -42,20 +42,20 @@ pub struct ToolServer {
 }
 
 impl ToolServer {
-    /// Starts to define a server that agents know as `name`, with closures as its tools: [`Tools::tool`] adds them, and
+    /// Creates a builder for a server named `name` whose tools are closures: [`Tools::tool`] adds them, and
     /// [`Tools::start`] starts the server.
     pub fn tools(name: impl Into<String>) -> Tools {
         Tools::new(name.into())
     }
 
-    /// Starts a server that agents know as `name`. Each connection, which usually is one session of an agent, is served
-    /// by a handler of its own from `handlers`. Use this for everything that MCP has: resources, prompts, differences
-    /// between agents. For a few tools, use [`tools`](Self::tools).
+    /// Starts a server named `name`. `handlers` creates a handler for each connection, which usually is one session of
+    /// an agent. Use this for everything in MCP: resources, prompts, different tools per agent. For a few tools, use
+    /// [`tools`](Self::tools).
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
     /// # Errors
-    /// The socket cannot be created, or there is no runtime.
+    /// Fails if the socket cannot be created or there is no runtime.
     pub fn start<H: ServerHandler>(
         name: impl Into<String>,
         handlers: impl Fn() -> H + Send + Sync + 'static,
@@ -97,15 +97,14 @@ impl ToolServer {
         McpServer::Stdio(stdio)
     }
 
-    /// Returns how many connections were closed because the peer did not know the token, or because there were too
-    /// many.
+    /// Returns the number of connections that were rejected because of a wrong token or too many connections.
     #[must_use]
     pub fn refused_connections(&self) -> u64 {
         self.refused_connections.load(Ordering::Relaxed)
     }
 }
 
-/// What every connection needs.
+/// The state that all connections of a server share.
 struct ServerContext<F> {
     handlers: F,
     token: LocalToken,
@@ -134,7 +133,7 @@ where
                     self.refuse(&format!("too many connections (limit: {CONNECTIONS})"))
                 }
                 (Err(error), _) => {
-                    tracing::warn!(%error, "a connection to a tool server failed");
+                    tracing::warn!(%error, "cannot accept a connection to the tool server");
                     self.stop
                         .run_until_cancelled(tokio::time::sleep(PAUSE))
                         .await;
@@ -143,6 +142,7 @@ where
         }
     }
 
+    /// Serves one connection until it ends or the server is stopped.
     async fn serve(&self, stream: LocalStream) {
         let admitted = tokio::select! {
             () = self.stop.cancelled() => return,
@@ -159,12 +159,13 @@ where
             .serve_with_ct(transport, self.stop.child_token())
             .await
         {
-            // `waiting` returns how the connection ended, which does not matter here.
+            // How the connection ended does not matter here.
             Ok(running) => drop(running.waiting().await),
-            Err(error) => tracing::debug!(%error, "an agent connected but did not initialize"),
+            Err(error) => tracing::debug!(%error, "an agent connected but did not complete initialization"),
         }
     }
 
+    /// Counts and logs a rejected connection.
     fn refuse(&self, reason: &dyn std::fmt::Display) {
         self.refused_connections.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(%reason, "a connection to the tool server was rejected");

@@ -1,4 +1,4 @@
-//! Tools that are closures.
+//! Tools that are defined as closures.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -25,21 +25,20 @@ use serde_json::Value;
 use crate::proxy_command::ProxyCommand;
 use crate::tool_server::ToolServer;
 
-/// A call in flight.
+/// A tool call in flight.
 type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 
-/// The tools of a [`ToolServer`], each a closure. Created by [`ToolServer::tools`].
+/// A builder for a [`ToolServer`] whose tools are closures. Created by [`ToolServer::tools`].
 ///
-/// A closure takes the arguments of a call as a type of its own, and returns text or content for the model. Calls of
-/// all agents run concurrently. A call that is cancelled, or whose server is dropped, is dropped at its current await
-/// point.
+/// Each closure has its own type of arguments, and returns text or content for the model. Calls run concurrently. A
+/// call that is cancelled, or whose server is dropped, is dropped at its current await point.
 ///
-/// Errors are reported so that the model can correct them: as the result of the call with `isError`, which models see,
-/// and not as a protocol error, which many agents do not show to the model. That covers arguments that do not fit, with
-/// the name of the field; a [`ToolError`]; and a closure that panics. Only an unknown tool, and arguments that are not a
-/// JSON object, are protocol errors. MCP specification: Tools, "Error Handling".
+/// Errors are reported so that the model can correct them: as a result with `isError`, which models see, and not as a
+/// protocol error, which many agents do not show to the model. This applies to invalid arguments (with the name of the
+/// field), to a [`ToolError`] and to a closure that panics. Only an unknown tool, and arguments that are not a JSON
+/// object, are protocol errors. MCP specification: Tools, "Error Handling".
 ///
-/// A closure with state gives each call a handle of its own:
+/// A closure with state clones its handle for each call:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,7 +56,7 @@ type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 /// });
 /// # let _ = tools;
 /// ```
-#[must_use = "the tools are there once the server is started"]
+#[must_use = "tools are not available until the server is started"]
 pub struct Tools {
     name: String,
     tools: Vec<Entry>,
@@ -65,6 +64,7 @@ pub struct Tools {
     error: Option<String>,
 }
 
+/// A tool and its closure.
 struct Entry {
     tool: Tool,
     call: Box<dyn Fn(JsonObject) -> Call + Send + Sync>,
@@ -81,6 +81,7 @@ impl std::fmt::Debug for Tools {
 }
 
 impl Tools {
+    /// Creates a builder for a server with this name and no tools.
     pub(crate) fn new(name: String) -> Self {
         Self {
             name,
@@ -90,7 +91,7 @@ impl Tools {
     }
 
     /// Adds a tool. The model sees its name, its description and the schema of its arguments. The schema is derived
-    /// from the type, whose comments are the descriptions of the fields. Use [`NoArguments`] if the tool takes none.
+    /// from the type `A`, whose doc comments describe the fields. Use [`NoArguments`] if the tool takes none.
     pub fn tool<A, F, Fut, R>(
         mut self,
         name: impl Into<Cow<'static, str>>,
@@ -105,15 +106,15 @@ impl Tools {
     {
         let name = name.into();
         let schema = argument_schema::<A>().unwrap_or_else(|error| {
-            let wrong = || format!("the arguments of the tool `{name}` are no object: {error}");
+            let wrong = || format!("the arguments of the tool `{name}` are not a JSON object: {error}");
             self.error.get_or_insert_with(wrong);
             Arc::default()
         });
         self.tool_of(Tool::new(name, description, schema), call)
     }
 
-    /// Same as [`tool`](Self::tool), with everything MCP supports for a tool: a custom schema, a title, hints. The
-    /// schema is not compared with the type.
+    /// Adds a tool like [`tool`](Self::tool), from a full MCP definition with a custom schema, a title or hints. The
+    /// schema is not compared with the type `A`.
     pub fn tool_of<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,
@@ -125,7 +126,7 @@ impl Tools {
         if name.trim().is_empty() {
             let wrong = || {
                 let description = tool.description.as_deref().unwrap_or_default();
-                format!("the name of a tool is empty: `{name}` (described as `{description}`)")
+                format!("tool name is empty: `{name}` (description: `{description}`)")
             };
             self.error.get_or_insert_with(wrong);
         }
@@ -152,13 +153,13 @@ impl Tools {
         self
     }
 
-    /// Starts the server. Each agent that connects gets these tools.
+    /// Starts the server. Every agent that connects gets these tools.
     ///
     /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
     /// # Errors
-    /// Two tools have the same name, a name is empty, a tool's arguments are not a JSON object, or the same as for
-    /// [`ToolServer::start`].
+    /// Fails if two tools have the same name, a name is empty or a tool's arguments are not a JSON object, and for the
+    /// same reasons as [`ToolServer::start`].
     pub fn start(self, proxy: ProxyCommand) -> io::Result<ToolServer> {
         if let Some(wrong) = self.error {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
@@ -177,7 +178,7 @@ impl Tools {
 #[non_exhaustive]
 pub struct NoArguments {}
 
-/// Why a tool failed, as text for the model. `?` converts any error to it, and any text.
+/// An error message for the model. The `?` operator converts any error or text to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolError(String);
 
@@ -187,9 +188,9 @@ impl<E: Display> From<E> for ToolError {
     }
 }
 
-/// What a tool may return: text, content, or a whole result.
+/// A value that a tool may return: text, content or a complete result.
 pub trait IntoToolResult {
-    /// Returns the result as MCP defines it.
+    /// Converts this to an MCP result.
     fn into_tool_result(self) -> CallToolResult;
 }
 
@@ -234,7 +235,7 @@ fn error_result(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// The tools, as `rmcp` requests them.
+/// The `rmcp` handler that serves the tools.
 struct Handler {
     name: String,
     tools: Vec<Entry>,
@@ -263,20 +264,20 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name;
         let Some(entry) = self.tools.iter().find(|entry| entry.tool.name == name) else {
-            let message = format!("there is no tool `{name}`");
+            let message = format!("unknown tool: `{name}`");
             return Err(ErrorData::invalid_params(message, None));
         };
         let call = async { (entry.call)(request.arguments.unwrap_or_default()).await };
         let called = cx.ct.run_until_cancelled(catch_panic(call)).await;
         Ok(match called {
             Some(Some(result)) => result,
-            Some(None) => error_result(format!("`{name}` has failed")),
+            Some(None) => error_result(format!("`{name}` failed unexpectedly")),
             None => error_result(format!("`{name}` was cancelled")),
         }
         .into())
     }
 
-    /// `rmcp` gives a call that it cannot read, as one of a method that it does not know.
+    /// Returns the error for an unknown method. `rmcp` also passes tool calls here that it cannot parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -291,15 +292,15 @@ impl ServerHandler for Handler {
     }
 }
 
-/// What is wrong with the parameters of a `tools/call`.
+/// Describes what is wrong with the params of a `tools/call`.
 fn describe_unreadable_call(params: Option<&Value>) -> String {
     let field = |name| params.and_then(|params| params.get(name));
     let Some(tool) = field("name").and_then(Value::as_str) else {
-        return "the call does not say which tool is meant".to_owned();
+        return "the call has no tool name".to_owned();
     };
     match field("arguments") {
         None | Some(Value::Null | Value::Object(_)) => {
-            format!("the call of `{tool}` cannot be read")
+            format!("invalid call to `{tool}`")
         }
         Some(_) => format!("the arguments of `{tool}` must be a JSON object"),
     }
@@ -320,8 +321,8 @@ async fn catch_panic<T>(work: impl Future<Output = T>) -> Option<T> {
     .await
 }
 
-/// Returns the schema of a tool's arguments. It always has `properties`, even if empty: some models reject a tool
-/// without.
+/// Returns the schema of a tool's arguments. It always has `properties`, even if there are none: some models reject a
+/// schema without them.
 fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     let mut schema = schema_for_input::<A>()?;
     if !schema.contains_key("properties") {
@@ -331,13 +332,13 @@ fn argument_schema<A: JsonSchema + Any>() -> Result<Arc<JsonObject>, String> {
     Ok(schema)
 }
 
-/// The maximum length of an error message about arguments, in characters: it may quote them.
+/// The maximum length of an error about arguments, in characters. Such errors may quote the arguments.
 const LONGEST_MISFIT: usize = 500;
 
 /// Parses the arguments of a call.
 ///
 /// # Errors
-/// The arguments do not fit. The error says where and why.
+/// Fails if the arguments do not match `A`. The error says where and why.
 fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Result<A, String> {
     serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
         let place = match error.path().to_string().as_str() {
@@ -358,7 +359,7 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    #[allow(dead_code, reason = "read, not looked at")]
+    #[allow(dead_code, reason = "deserialized only")]
     struct Arguments {
         name: String,
         #[serde(default)]

@@ -1,8 +1,8 @@
-//! How binding a requirement or a rule is.
+//! Requirement levels: how binding a requirement or a rule is.
 
 use std::fmt;
 
-/// How binding a requirement is, as RFC 2119 defines it.
+/// The level of a requirement, as defined by RFC 2119.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequirementLevel {
     /// MUST or MUST NOT.

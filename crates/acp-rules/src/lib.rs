@@ -1,4 +1,4 @@
-//! What the Agent Client Protocol requires of clients and agents, and checkers for it.
+//! Checkers for what the Agent Client Protocol requires of clients and agents.
 //!
 //! - [`schema`] checks a single message against the schema of the specification.
 //! - [`RuleChecker`] checks a conversation, message by message, against the protocol rules.

@@ -1,4 +1,4 @@
-//! Capability checks for both sides: a method that is not supported is neither sent nor accepted.
+//! Capability checks for both sides. Unsupported methods are neither sent nor accepted.
 
 use acp_wire::v1::{
     self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities that a side reports: those that its version 1 methods require. `sender` is the other
-/// side.
+/// Returns the capabilities to report: those required by the offered version 1 methods that `sender`, the other side,
+/// may call.
 pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
     sender: Sender,
     is_offered: impl Fn(&str) -> bool,
@@ -27,7 +27,7 @@ pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability, and those that contain it.
+/// Adds a capability and the objects that contain it.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
@@ -42,8 +42,8 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Returns the prompt capability that this content requires and the agent lacks, by its name in version 1: Prompt
-/// turn, "User Message".
+/// Returns the version 1 name of the prompt capability that this content requires and the agent lacks: Prompt turn,
+/// "User Message".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
@@ -71,7 +71,7 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// Returns the name and version to report in version 2, which requires them, if the program sets none.
+/// Returns this library's name and version. Version 2 requires both, so they are reported if the program sets none.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }

@@ -1,4 +1,4 @@
-//! Errors, grouped by who caused them.
+//! The error types of this crate.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use acp_wire::jsonrpc;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// An error of this crate. The chapter [`guide::errors`](crate::guide::errors) says who causes each one and what to
-/// do about it.
+/// An error of this crate. The chapter [`guide::errors`](crate::guide::errors) explains what causes each one and how to
+/// handle it.
 ///
 /// A handler of an [`Agent`](crate::Agent) or [`Client`](crate::Client) returns an error to fail a request.
 /// [`Error::Rpc`] is sent unchanged, [`Error::Cancelled`] with the code -32800, and any other as an internal error
@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A JSON-RPC error: the peer's response to a request, or returned by a handler. Overview, "Error Handling".
+    /// A JSON-RPC error that the peer sent or a handler returned. Overview, "Error Handling".
     #[error("{0}")]
     Rpc(jsonrpc::Error),
     /// The connection has ended. Pending requests get no response, and nothing can be sent.
@@ -37,23 +37,23 @@ pub enum Error {
     Unwritable {
         /// The method of the message.
         method: String,
-        /// The reason.
+        /// Why it cannot be written.
         reason: String,
     },
-    /// The peer does not support this, so the message was not sent: Initialization, "Capabilities".
+    /// The peer does not support a capability, so the message was not sent: Initialization, "Capabilities".
     #[error("the {peer} does not support {what}")]
     Unsupported {
-        /// `agent` or `client`.
+        /// The peer: `agent` or `client`.
         peer: &'static str,
         /// The capability, as the specification names it.
         what: String,
     },
-    /// The request of this side is invalid and was not sent. The text says why.
+    /// The request is invalid and was not sent. The text says why.
     #[error("{0}")]
     Invalid(String),
-    /// The agent speaks another version of the protocol: Initialization, "Protocol version".
+    /// The agent uses another version of the protocol: Initialization, "Protocol version".
     #[error(
-        "protocol version mismatch: the agent speaks version {theirs}, this client version {ours}"
+        "protocol version mismatch: the agent speaks version {theirs}, this client speaks version {ours}"
     )]
     Version {
         /// The version in the agent's response.
@@ -65,9 +65,9 @@ pub enum Error {
     #[error("cancelled")]
     Cancelled,
     /// The agent's [`Recorder`](crate::agent::Recorder) could not store the update, so it was not sent.
-    #[error("not sent because it could not be recorded: {reason}")]
+    #[error("update not sent because it could not be recorded: {reason}")]
     RecordFailed {
-        /// The reason.
+        /// Why it could not be stored.
         reason: String,
     },
     /// A request was sent from inside an update handler, and its response is queued behind more unprocessed updates
@@ -82,7 +82,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the error for a response to `method` that cannot be read.
+    /// Creates the error for an invalid response to `method`.
     pub(crate) fn unreadable_response(method: &str, error: &acp_wire::ReadError) -> Self {
         Self::Unreadable {
             method: method.to_owned(),
@@ -90,8 +90,8 @@ impl Error {
         }
     }
 
-    /// Returns the JSON-RPC error, if this is one. An error of a handler ([`Error::internal`]) is included: it is
-    /// what the peer will see.
+    /// Returns the JSON-RPC error, if this is one. This includes errors that a handler creates for the peer, such as
+    /// [`Error::internal`].
     #[must_use]
     pub fn peer_error(&self) -> Option<&jsonrpc::Error> {
         match self {
@@ -100,7 +100,7 @@ impl Error {
         }
     }
 
-    /// Returns `true` if the peer requires authentication first: Authentication.
+    /// Returns `true` if the peer requires authentication first.
     #[must_use]
     pub fn is_auth_required(&self) -> bool {
         self.peer_code() == Some(jsonrpc::Error::AUTH_REQUIRED)
@@ -126,22 +126,23 @@ impl Error {
         matches!(self, Self::Closed(CloseReason::Transport(_)))
     }
 
-    /// Returns `true` if the peer violates the protocol or speaks another version of it.
+    /// Returns `true` if the peer violates the protocol or uses another version of it.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::Version { .. })
     }
 
+    /// Returns the code of the JSON-RPC error, if this is one.
     fn peer_code(&self) -> Option<i32> {
         self.peer_error().map(|e| e.code)
     }
 
-    /// Creates an error with [`jsonrpc::Error::INTERNAL_ERROR`].
+    /// Creates an internal error ([`jsonrpc::Error::INTERNAL_ERROR`]).
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Rpc(jsonrpc::Error::internal(message))
     }
 
-    /// Creates an error with [`jsonrpc::Error::INVALID_PARAMS`].
+    /// Creates an error for invalid params ([`jsonrpc::Error::INVALID_PARAMS`]).
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::Rpc(jsonrpc::Error::invalid_params(message))
     }
@@ -174,10 +175,10 @@ impl From<acp_wire::ReadError> for Error {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CloseReason {
-    /// This side closed it.
+    /// This side closed the connection.
     #[error("closed by this side")]
     Local,
-    /// The peer closed it: the input has ended.
+    /// The peer closed the connection: the input has ended.
     #[error("closed by the peer")]
     Peer,
     /// Reading or writing failed. This includes a broken pipe, when the peer no longer reads.

@@ -1,4 +1,4 @@
-//! Methods of extensions: the specification's page Extensibility.
+//! Requests and notifications of extensions: the specification's page Extensibility.
 
 use acp_wire::v1::Extension;
 use acp_wire::{Notification, Request, jsonrpc, read_params};
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 
 /// A request of an extension. Its method starts with `_`. Extensibility, "Custom Requests".
 ///
-/// [`answer`](Self::answer) handles it as a type of your own that implements [`Request`]:
+/// [`answer`](Self::answer) parses it as a type of your own that implements [`Request`]:
 ///
 /// ```
 /// use acp::client::{Client, ExtensionRequest};
@@ -66,11 +66,11 @@ impl ExtensionRequest {
         self.0.params
     }
 
-    /// Reads the params as those of `R`, runs `work` and serializes its result. The caller checks that the method is
-    /// that of `R`. Missing params are read as an empty object.
+    /// Parses the params as `R`, runs `work` and serializes its result. The caller must check that the method is
+    /// `R::METHOD`. Missing params are parsed as an empty object.
     ///
     /// # Errors
-    /// -32602 if the params are not those of `R`; the error of `work`.
+    /// Returns -32602 if the params do not match `R`, or the error that `work` returns.
     pub async fn answer<R: Request>(
         self,
         work: impl AsyncFnOnce(R) -> Result<R::Response>,
@@ -111,10 +111,10 @@ impl ExtensionNotification {
         self.0.params.as_deref()
     }
 
-    /// Reads the params as those of `N`. Returns `None` if the notification has another method.
+    /// Parses the notification as `N`. Returns `None` if it has another method.
     ///
     /// # Errors
-    /// The params are not those of `N`.
+    /// Fails if the params do not match `N`.
     pub fn read<N: Notification>(&self) -> Result<Option<N>> {
         if self.method() != N::METHOD {
             return Ok(None);

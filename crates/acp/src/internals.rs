@@ -1,4 +1,4 @@
-//! Internals, exposed for this project's fuzzers (`fuzz/checks`) and tests.
+//! Internals that are exposed to this project's fuzzers (`fuzz/checks`) and tests.
 //!
 //! Requires the cargo feature `__internals`. Not covered by semantic versioning.
 
@@ -6,24 +6,24 @@ use acp_wire::jsonrpc::RequestId;
 
 use crate::connection::{frame, memory, outline};
 
-/// How many bytes of the start of an oversized line are kept.
+/// How many bytes are kept from the start of an oversized line.
 pub const HEAD: usize = frame::HEAD;
 
-/// How many bytes of its end are kept.
+/// How many bytes are kept from the end of an oversized line.
 pub const TAIL: usize = frame::TAIL;
 
-/// Estimates how much memory a message takes once it has been read, in bytes.
+/// Estimates the memory that a message takes once it has been parsed, in bytes.
 #[must_use]
 pub fn memory(message: &[u8]) -> usize {
     memory::memory_of(message)
 }
 
-/// The type and id of a message, as far as its first and last bytes show.
+/// The type and id of a message, read from its first and last bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
-    /// A response to this request.
+    /// A response to the request with this id.
     Response(RequestId),
-    /// A request with this id.
+    /// A request with this id, or `Null` if no id was found.
     Request(RequestId),
     /// Not a message.
     Noise,
@@ -44,13 +44,13 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose text was extracted. No request here allows this.
+    /// A response whose text was extracted. This never occurs here.
     LargeText,
     /// A line over the limit.
     Oversized {
-        /// Its first bytes.
+        /// The line's first bytes.
         head: &'a [u8],
-        /// Its last bytes.
+        /// The line's last bytes.
         tail: &'a [u8],
         /// The length of the line.
         length: usize,
@@ -69,7 +69,7 @@ impl<'a> From<frame::Frame<'a>> for Frame<'a> {
     }
 }
 
-/// Splits what arrives into lines.
+/// Splits input into lines.
 #[derive(Debug)]
 pub struct Framer(frame::Framer);
 
@@ -80,7 +80,7 @@ impl Framer {
         Self(frame::Framer::new(max))
     }
 
-    /// Adds bytes that have arrived.
+    /// Adds input.
     pub fn push(&mut self, bytes: &[u8]) {
         self.0.spare_capacity().extend_from_slice(bytes);
     }
@@ -96,7 +96,7 @@ impl Framer {
         self.0.buffered_len()
     }
 
-    /// Returns the rest when the input ends.
+    /// Returns the last line, if the input ended without a line ending.
     pub fn finish(&mut self) -> Option<Frame<'_>> {
         self.0.finish().map(Frame::from)
     }

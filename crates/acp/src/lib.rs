@@ -3,11 +3,11 @@
 //! - An **agent** implements [`Agent`] and is served with [`agent::serve_stdio`].
 //! - A **client** implements [`Client`], connects with [`client::connect`], and renders the
 //!   [`Thread`] of each session.
-//! - Both work the same with every version of the protocol. The typed messages are in [`wire`].
+//! - Both work with every version of the protocol. The typed messages are in [`wire`].
 //!
 //! The library guarantees three things. Messages are handled in the order in which they arrive. Queues are bounded in
 //! bytes: when a peer stops reading, senders wait and memory does not grow. When a connection ends, every pending
-//! request fails with one clear error, and no task is left running.
+//! request fails with a clear error, and no task is left running.
 //!
 //! The [`guide`] explains all of this, chapter by chapter: [agents](guide::agents),
 //! [clients](guide::clients), [sessions](guide::sessions), [cancellation](guide::cancellation),
@@ -37,7 +37,7 @@
         dead_code,
         unreachable_pub,
         unused_imports,
-        reason = "what is behind the features is compiled, and then not reached"
+        reason = "code for the features is compiled but unused without them"
     )
 )]
 

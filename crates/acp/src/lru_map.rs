@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The longest id that is used as a key unchanged, in bytes.
+/// The maximum length of an id that is used unchanged as a key, in bytes.
 const LONGEST: usize = 4096;
 
-/// Returns the key for an id. For an id that is too long, this is its beginning and a hash.
+/// Returns the key for an id: the id itself or, if it is too long, its beginning and a hash.
 pub(crate) fn key(id: &str) -> Cow<'_, str> {
     if id.len() <= LONGEST {
         return Cow::Borrowed(id);
@@ -18,7 +18,7 @@ pub(crate) fn key(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
 }
 
-/// A map from ids to at most `N` values. When it is full, the least recently used one is dropped.
+/// A map from ids to at most `N` values. When it is full, it drops the least recently used one.
 #[derive(Debug)]
 pub(crate) struct LruMap<T, const N: usize> {
     entries: HashMap<String, (u64, T)>,
@@ -35,6 +35,7 @@ impl<T, const N: usize> Default for LruMap<T, N> {
 }
 
 impl<T: Default, const N: usize> LruMap<T, N> {
+    /// Returns the value for an id, without marking it as used.
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
         self.entries.get(&*key(id)).map(|(_, thing)| thing)
     }
@@ -68,9 +69,10 @@ impl<T: Default, const N: usize> LruMap<T, N> {
     }
 }
 
-/// Used by the bridge only.
+/// Methods that only the bridge uses.
 #[cfg(feature = "bridge")]
 impl<T: Default, const N: usize> LruMap<T, N> {
+    /// Returns `true` if there is an entry for this id.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.entries.contains_key(&*key(id))
     }
@@ -80,10 +82,12 @@ impl<T: Default, const N: usize> LruMap<T, N> {
         self.entries.keys().map(String::as_str)
     }
 
+    /// Returns the value for an id for changing it, without marking it as used.
     pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
         self.entries.get_mut(&*key(id)).map(|(_, thing)| thing)
     }
 
+    /// Returns all ids and values, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.entries
             .iter()

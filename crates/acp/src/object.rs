@@ -1,10 +1,10 @@
-//! JSON objects with raw values: unknown fields and numbers of any size are preserved.
+//! JSON objects with raw values, which preserve unknown fields and numbers of any size.
 
 use acp_wire::RawObject;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// Builds an object from these fields.
+/// Builds a [`RawObject`](acp_wire::RawObject) from fields.
 macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {{
         #[allow(unused_mut)]
@@ -14,7 +14,7 @@ macro_rules! object {
     }};
 }
 
-/// Serializes a value as JSON. Values of this library can always be serialized.
+/// Serializes a value as JSON. This library's own values can always be serialized.
 pub(crate) fn to_raw_value(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -8,11 +8,11 @@ use acp_wire::v1::ProtocolVersion;
 
 use crate::connection::{Limits, SpawnFn};
 
-/// Options of a connection, for either side. Where only limits are needed, [`Limits`] alone will do.
+/// Options of a connection, for either side. [`Limits`] can be passed instead if nothing else is set.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The limits.
+    /// The connection's limits.
     pub limits: Limits,
     latest: ProtocolVersion,
     pub(crate) on_noise: Option<NoiseHandler>,
@@ -55,15 +55,15 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the limits.
+    /// Sets the connection's limits.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Allows version 2: the connection uses it if the peer supports it, and version 1 otherwise. Version 2 is a
-    /// draft. It may change, and this library with it.
+    /// Allows protocol version 2: the connection uses it if the peer supports it, and version 1 otherwise. Version 2 is
+    /// a draft. It may change, and this library with it.
     #[cfg(feature = "unstable-v2")]
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
@@ -71,8 +71,8 @@ impl Options {
         self
     }
 
-    /// Sets a callback for each line of the peer that is not JSON, such as a banner or a log line on stdout. It gets
-    /// the first KiB of the line, unchanged. A client skips such lines ([`Noise`](crate::Noise) counts them). Reading
+    /// Sets a callback for lines from the peer that are not JSON, such as a banner or a log line on stdout. It receives
+    /// the first KiB of each line, unchanged. A client skips such lines ([`Noise`](crate::Noise) counts them). Reading
     /// stops while `on_noise` runs, so it must not block.
     #[must_use]
     pub fn on_noise(mut self, on_noise: impl Fn(&str) + Send + Sync + 'static) -> Self {
@@ -81,10 +81,10 @@ impl Options {
     }
 
     /// Runs turns, other requests and the writer as tasks of your executor instead of inside the
-    /// [`Driver`](crate::Driver). Use it if turns compute for a long time, or to use several threads. Without it, the
-    /// task that polls the driver does all the work.
+    /// [`Driver`](crate::Driver). Use this if turns need much CPU time, or to use several threads. Otherwise the task
+    /// that polls the driver does all the work.
     ///
-    /// For requests other than prompts, the driver still runs the part up to the first `await` that has to wait, so
+    /// For requests other than prompts, the driver still runs the work up to the first `await` that is not ready, so
     /// that requests take effect in the order in which they arrive.
     ///
     /// ```
@@ -101,7 +101,7 @@ impl Options {
         self
     }
 
-    /// Returns the latest version that may be negotiated.
+    /// Returns the latest protocol version that may be negotiated.
     #[must_use]
     pub fn latest(&self) -> ProtocolVersion {
         self.latest

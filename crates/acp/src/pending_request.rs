@@ -1,4 +1,4 @@
-//! Requests that a side has received.
+//! Received requests that need a response.
 
 use std::sync::Arc;
 
@@ -7,14 +7,15 @@ use acp_wire::jsonrpc;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// A request that needs a response, and the side that received it. How each type is handled is in its
-/// [`MessageHandler`](acp_wire::MessageHandler): `agent/methods/`, `client/methods/`.
+/// A received request and the side that handles it. The [`MessageHandler`](acp_wire::MessageHandler) of each type of
+/// request is in `agent/methods/` and `client/methods/`.
 pub(crate) struct PendingRequest<S> {
     pub(crate) side: Arc<S>,
     pub(crate) responder: Responder,
 }
 
 impl<S> PendingRequest<S> {
+    /// Creates a request that `side` handles.
     pub(crate) fn new(side: &Arc<S>, responder: Responder) -> Self {
         let side = Arc::clone(side);
         Self { side, responder }
@@ -32,7 +33,7 @@ pub(crate) enum UnsupportedMethod {}
 /// Returns the handler that a side offers for this method.
 ///
 /// # Errors
-/// The side does not support the method.
+/// Fails if the side does not support the method.
 pub(crate) fn require_offer<T>(offer: Option<T>, method: &str) -> Result<T> {
     offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
 }

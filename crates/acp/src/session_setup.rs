@@ -1,4 +1,4 @@
-//! Session setup, for both sides.
+//! The parameters for opening a session, for both sides.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use acp_wire::v1::{
     ContentBlock, McpServer, SessionSystemPromptCapabilities, SystemPrompt, SystemPromptMode,
 };
 
-/// The longest session id, in bytes. Ids are stored for each session and sent with every update.
+/// The maximum length of a session id, in bytes. Ids are stored for each session and sent with every update.
 pub(crate) const LONGEST_ID: usize = 4096;
 
 /// The maximum total length of a session's paths, in bytes. An agent keeps them while the session is open.
@@ -19,7 +19,7 @@ const LONGEST_PATHS: usize = 256 * 1024;
 pub struct SessionSetup {
     /// The working directory, an absolute path.
     pub cwd: String,
-    /// Further roots, absolute paths. All paths of a session together may have at most 256 KiB.
+    /// Additional roots, as absolute paths. All paths of a session together may take at most 256 KiB.
     pub additional_directories: Vec<String>,
     /// MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
@@ -30,10 +30,10 @@ pub struct SessionSetup {
 }
 
 impl SessionSetup {
-    /// Creates a setup with this working directory, an absolute path.
+    /// Creates a setup with this working directory, which must be an absolute path.
     pub fn new(cwd: impl AsRef<Path>) -> Self {
         Self {
-            // Paths in the protocol are JSON strings, which cannot represent names that are not Unicode.
+            // Paths in the protocol are JSON strings, which cannot represent non-Unicode names.
             cwd: cwd.as_ref().to_string_lossy().into_owned(),
             additional_directories: Vec::new(),
             mcp_servers: Vec::new(),
@@ -49,15 +49,15 @@ impl SessionSetup {
         self
     }
 
-    /// Sets further roots, absolute paths. The agent must support `additionalDirectories`.
+    /// Sets additional roots, as absolute paths. The agent must support `additionalDirectories`.
     #[must_use]
     pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
         self.additional_directories = directories;
         self
     }
 
-    /// Sets the client's own instructions for the model. The agent must support `systemPrompt`. It need not store
-    /// them: set the same instructions when the session is opened again.
+    /// Sets the client's own instructions for the model. The agent must support `systemPrompt`. It may not store them,
+    /// so set the same instructions when you open the session again.
     #[must_use]
     pub fn system_prompt(mut self, prompt: SystemPrompt) -> Self {
         self.system_prompt = Some(prompt);
@@ -73,7 +73,7 @@ impl SessionSetup {
 }
 
 impl SessionSetup {
-    /// Checks that all paths are absolute, as Session setup requires. The error names one that is not.
+    /// Checks that all paths are absolute and not too long in total. The error names a path that is not absolute.
     pub(crate) fn check_paths_absolute(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
@@ -94,7 +94,7 @@ impl SessionSetup {
 
 /// The reason why a system prompt cannot be applied.
 pub(crate) enum SystemPromptError {
-    /// The agent does not support this, by its name in version 1.
+    /// The agent lacks this capability, by its version 1 name.
     Unsupported(&'static str),
     /// The prompt itself is invalid.
     Invalid(String),
@@ -125,7 +125,10 @@ impl SessionSetup {
                 return Err(SystemPromptError::Unsupported(name));
             }
             other => {
-                let text = format!("unknown system prompt mode {:?}", other.as_str());
+                let text = format!(
+                    "unknown system prompt mode {:?} (expected \"append\" or \"override\")",
+                    other.as_str()
+                );
                 return Err(SystemPromptError::Invalid(text));
             }
         }
@@ -135,14 +138,14 @@ impl SessionSetup {
             return Err(SystemPromptError::Invalid(text));
         }
         if !prompt.content.iter().all(is_text) {
-            let text = "the system prompt has content that is not text".to_owned();
+            let text = "the system prompt contains content that is not text".to_owned();
             return Err(SystemPromptError::Invalid(text));
         }
         Ok(())
     }
 }
 
-/// Returns `true` if a path is absolute on any system. The peer may run on another one, for example in a container.
+/// Returns `true` if a path is absolute on any operating system. The peer may run on another one.
 fn is_absolute(path: &str) -> bool {
     let drive =
         matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());

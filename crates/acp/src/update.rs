@@ -1,4 +1,4 @@
-//! Updates of a session, independent of the protocol version.
+//! Session updates, independent of the protocol version.
 
 use acp_wire::v1::{
     self, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate, ContentBlock,
@@ -14,29 +14,29 @@ use acp_wire::{Meta, RawObject};
 use serde::Serialize;
 use serde_json::Value;
 
-/// One change of a session, independent of the protocol version.
+/// A change to a session, independent of the protocol version.
 ///
-/// The variants mostly follow version 2, which has more of them. What only version 1 has is represented, too:
-/// messages without an id, new tool calls, the text of a diff, modes.
+/// The variants mostly follow version 2, which has more of them. They also cover what only version 1 has: messages
+/// without an id, new tool calls, the text of a diff, modes.
 ///
-/// An update is created from a message of either version, and converted to one by [`into_v1`](Self::into_v1) and
+/// An update can be created from a message of either version, and converted to one with [`into_v1`](Self::into_v1) and
 /// [`into_v2`](Self::into_v2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 // Updates are created and passed on one at a time. Boxing all of them would cost an allocation each.
 #[allow(clippy::large_enum_variant)]
 pub enum Update {
-    /// A chunk of the user's message.
+    /// A chunk of a user message.
     UserMessageChunk(MessageChunk),
-    /// A whole message of the user. Replaces what was sent of it before. Version 2.
+    /// A whole user message. Replaces the chunks sent so far. Version 2.
     UserMessage(Message),
-    /// A chunk of the agent's message.
+    /// A chunk of an agent message.
     AgentMessageChunk(MessageChunk),
-    /// A whole message of the agent. Replaces what was sent of it before. Version 2.
+    /// A whole agent message. Replaces the chunks sent so far. Version 2.
     AgentMessage(Message),
     /// A chunk of the agent's thoughts.
     AgentThoughtChunk(MessageChunk),
-    /// A whole thought of the agent. Replaces what was sent of it before. Version 2.
+    /// A whole thought of the agent. Replaces the chunks sent so far. Version 2.
     AgentThought(Message),
     /// The agent's state: working, idle or waiting for the user. Version 2.
     StateUpdate(StateUpdate),
@@ -44,27 +44,27 @@ pub enum Update {
     ToolCallUpdate(Box<ToolCallPatch>),
     /// A chunk of a tool call's content. Version 2.
     ToolCallContentChunk(ToolCallContentChunk),
-    /// A display terminal. Version 2.
+    /// A new or changed display terminal. Version 2.
     TerminalUpdate(Box<TerminalUpdate>),
     /// Output of a display terminal. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
     /// A whole plan. The only plan of a version 1 agent has the id [`PLAN`](crate::thread::PLAN).
     PlanUpdate(PlanUpdate),
-    /// A plan was removed.
+    /// The removal of a plan.
     PlanRemoved(PlanRemoved),
-    /// All slash commands.
+    /// The list of all slash commands.
     AvailableCommandsUpdate(AvailableCommandsUpdate),
-    /// The mode has changed. Version 1; in version 2 it is a config option.
+    /// A change of mode. Version 1; in version 2 the mode is a config option.
     CurrentModeUpdate(CurrentModeUpdate),
-    /// All config options.
+    /// The list of all config options.
     ConfigOptionUpdate(ConfigOptionUpdate),
-    /// The session's title, and when it was last changed.
+    /// The session's title and the time of its last change.
     SessionInfoUpdate(Box<SessionInfoUpdate>),
     /// The context usage and the cost of the session.
     UsageUpdate(Box<UsageUpdate>),
     /// A message for the user that is not part of the conversation.
     Notice(Box<Notice>),
-    /// A compaction of the conversation.
+    /// A new or changed compaction.
     CompactionUpdate(Box<CompactionUpdate>),
     /// A chunk of a compaction's summary.
     CompactionSummaryChunk(CompactionSummaryChunk),
@@ -74,13 +74,13 @@ pub enum Update {
     SessionMessage(Box<SessionMessage>),
     /// A chunk of a message between sessions. Unstable.
     SessionMessageChunk(SessionMessageChunk),
-    /// An unknown type of update, as received.
+    /// An update of an unknown type, as received.
     Unknown(RawObject),
 }
 
 impl Update {
-    /// Returns the text, if this is a chunk of the agent's message. Agents of version 2 may also send whole messages,
-    /// which replace the chunks: the [`Thread`](crate::Thread) has the current text.
+    /// Returns the text, if this is a chunk of an agent message. Version 2 agents may also send whole messages, which
+    /// replace the chunks: the [`Thread`](crate::Thread) has the current text.
     #[must_use]
     pub fn message_text(&self) -> Option<&str> {
         self.message_content()?.as_text()
@@ -95,7 +95,7 @@ impl Update {
         }
     }
 
-    /// Returns the content, if this is a chunk of the agent's message.
+    /// Returns the content, if this is a chunk of an agent message.
     #[must_use]
     pub fn message_content(&self) -> Option<&ContentBlock> {
         match self {
@@ -109,10 +109,10 @@ impl Update {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MessageChunk {
-    /// The message's id. Agents of version 1 need not send one.
+    /// The message's id. Version 1 agents need not send one.
     pub message_id: Option<MessageId>,
-    /// Whether the chunk belongs to the message with this id, wherever that is, as in version 2. In version 1 it
-    /// belongs to the last message, unless that has another speaker or another id.
+    /// Whether the chunk belongs to the message with this id, wherever that is in the thread, as in version 2. In
+    /// version 1 it belongs to the last message, unless that has another role or another id.
     pub by_id: bool,
     /// The content of the chunk.
     pub content: ContentBlock,
@@ -134,30 +134,30 @@ impl MessageChunk {
     }
 }
 
-/// A new or changed tool call. In its fields, `None` leaves the known value unchanged, and `Some(None)` clears it.
+/// A new or changed tool call. `None` leaves a field unchanged, and `Some(None)` clears it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolCallPatch {
-    /// The call's id.
+    /// The tool call's id.
     pub tool_call_id: ToolCallId,
-    /// Whether this creates the call, as `tool_call` of version 1 does. Missing fields then have their defaults. If a
-    /// call with this id has ended, the id now refers to the new one.
+    /// Whether this creates the call, as `tool_call` does in version 1. Missing fields then have their defaults. If an
+    /// earlier call with this id has ended, the id now refers to the new one.
     pub is_new: bool,
-    /// The tool's name for programs.
+    /// The tool's programmatic name.
     pub name: Option<Option<String>>,
     /// The title that is shown to the user.
     pub title: Option<Option<String>>,
-    /// The kind of tool.
+    /// The tool's kind.
     pub kind: Option<Option<ToolKind>>,
-    /// The status.
+    /// The tool call's status.
     pub status: Option<Option<ToolCallStatus>>,
     /// All content that the call has produced.
     pub content: Option<Option<Vec<ToolCallOutput>>>,
-    /// The files it works on.
+    /// The files that the call works on.
     pub locations: Option<Option<Vec<ToolCallLocation>>>,
-    /// The input of the tool; `null` clears it.
+    /// The tool's input; `null` clears it.
     pub raw_input: Option<Value>,
-    /// The output of the tool; `null` clears it.
+    /// The tool's output; `null` clears it.
     pub raw_output: Option<Value>,
     /// What a client may do with the call. Version 2.
     pub capabilities: Option<Option<ToolCallCapabilities>>,
@@ -198,12 +198,12 @@ impl ToolCallPatch {
 pub enum ToolCallOutput {
     /// A content block.
     Content(v1::Content),
-    /// The text of a file before and after: version 1.
+    /// The text of a file before and after a change. Version 1.
     TextDiff(v1::Diff),
-    /// The changes of files: version 2.
+    /// Changes to files. Version 2.
     Diff(v2::Diff),
     /// A terminal.
     Terminal(Terminal),
-    /// An unknown type of content, as received.
+    /// Content of an unknown type, as received.
     Unknown(RawObject),
 }

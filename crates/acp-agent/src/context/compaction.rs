@@ -7,10 +7,10 @@ use serde_json::json;
 use crate::model::message::{ModelMessage, ToolResult};
 use crate::text::{head, tail};
 
-/// Results of tool calls that are longer than this, in bytes, are truncated when the context window fills up.
+/// The length above which a tool result is truncated when the context window fills up, in bytes.
 const LONG_RESULT: usize = 8 * 1024;
 
-/// The length of a truncated result in bytes: one half from its start, the other from its end.
+/// The length of a truncated result, in bytes. One half is from its start, the other from its end.
 pub(crate) const CUT_RESULT: usize = 2 * 1024;
 
 /// The model's response to its summary. Without it two user messages would follow each other, which some models reject.
@@ -26,18 +26,18 @@ const MARK: &str = "acp_agent.summary";
 /// must be able to read it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Compaction {
-    /// Replaces the summarized messages. `None` if only results of tool calls were truncated.
+    /// The summary that replaces older messages, or `None` if only results of tool calls are truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
     #[serde(default)]
     pub(crate) keeps: KeptTail,
-    /// Results of tool calls longer than the first number of bytes are truncated to the second, except those of the
-    /// last round.
+    /// The length above which results of tool calls are truncated, and the length they are truncated to, in bytes.
+    /// Results of the last round are kept whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) results: Option<(usize, usize)>,
 }
 
-/// What is kept after a summary.
+/// The part of a conversation that is kept after a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KeptTail {
@@ -57,7 +57,7 @@ pub(crate) struct SummarySpan {
     pub(crate) rounds: usize,
 }
 
-/// Returns the part that a message replaces, if it is a summary.
+/// Returns the part of the session that a message replaces, if it is a summary.
 pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
     let ModelMessage::User(content) = message else {
         return None;
@@ -82,7 +82,7 @@ pub(crate) fn size(message: &ModelMessage) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// The length that an image counts as, in bytes. Providers count the pixels of an image, not its bytes.
+/// The assumed length of an image, in bytes. Providers count the pixels of an image, not its bytes.
 const PICTURE: usize = 6 * 1024;
 
 fn block_size(block: &ContentBlock) -> usize {
@@ -117,7 +117,7 @@ impl Compaction {
         }
     }
 
-    /// Creates a compaction that replaces all but the kept messages by a summary.
+    /// Creates a compaction that replaces all but the kept messages with a summary.
     pub(crate) fn with_summary(summary: String, keeps: KeptTail) -> Self {
         Self {
             summary: Some(summary),
@@ -182,7 +182,7 @@ fn truncate_result(result: &mut ToolResult, left: usize) {
     result.images.clear();
 }
 
-/// Returns the start and the end of a text, with a note between them of how much is omitted.
+/// Shortens a text to its start and its end, with a note between them of how much is omitted.
 pub(crate) fn shortened(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();

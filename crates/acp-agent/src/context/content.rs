@@ -12,10 +12,10 @@ use reqwest::Url;
 use crate::text::{fenced, head};
 use crate::workspace::Workspace;
 
-/// The maximum number of bytes included of one embedded resource. The model reads the rest with tools.
+/// The maximum number of bytes to include from one embedded resource. The model reads the rest with tools.
 const MAX_ONE: usize = 64 * 1024;
 
-/// The maximum number of bytes included of all embedded resources of a prompt.
+/// The maximum number of bytes to include from all embedded resources of a prompt.
 const MAX_ALL: usize = 256 * 1024;
 
 /// Converts the content of a prompt for the model.
@@ -29,11 +29,11 @@ pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Ve
     told.collect()
 }
 
-/// What a URI refers to.
+/// The target of a URI.
 enum UriTarget {
-    /// A file that tools can read, as a path to display.
+    /// A file that tools can read, with its path for display.
     Within(String),
-    /// A file that tools cannot read, as a path to display.
+    /// A file that tools cannot read, with its path for display.
     Outside(String),
     /// Something other than a file.
     Other,
@@ -97,7 +97,7 @@ fn embed(embedded: EmbeddedResource, workspace: &Workspace, room: &mut usize) ->
     }
 }
 
-/// Returns the name of an attached resource, to display.
+/// Returns the display name of an attached resource.
 fn display_name(uri: &str, workspace: &Workspace) -> String {
     match parse_uri(uri, workspace) {
         UriTarget::Within(path) => format!("the file `{path}`"),
@@ -142,7 +142,7 @@ fn blob_content(blob: BlobResourceContents, workspace: &Workspace) -> ContentBlo
         mime => ContentBlock::text(format!(
             "The user attached {}. It is not text{} and cannot be included here.",
             display_name(&blob.uri, workspace),
-            mime.map(|mime| format!(" but {mime}")).unwrap_or_default()
+            mime.map(|mime| format!(" ({mime})")).unwrap_or_default()
         )),
     }
 }

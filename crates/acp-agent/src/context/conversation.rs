@@ -6,16 +6,16 @@ use crate::mode::Mode;
 use crate::model::message::ModelMessage;
 use crate::model::step::TokenUsage;
 
-/// The assumed number of bytes per token. It is between three and five for natural languages and code. The estimate
-/// only decides when to compact.
+/// The assumed number of bytes per token. The actual number is between three and five for natural languages and code.
+/// The estimate only decides when to compact.
 pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
-/// The context usage, in percent, from which a conversation is compacted. The rest is for one round: a response of
+/// The context usage, in percent, at which a conversation is compacted. The rest is for one round: a response of
 /// usual length and the results of some tool calls.
 const NEARLY_FULL: u64 = 80;
 
-/// The growth of the context usage since the last compaction, in percent of the window, that is needed for the next.
-/// What cannot be compacted may fill a small window by itself, and then a summary in each round would not help.
+/// The growth of the context usage that triggers another compaction, in percent of the window. What cannot be compacted
+/// may fill a small window by itself, and then a summary in each round would not help.
 const GROWN: u64 = 10;
 
 /// The conversation with the model.
@@ -29,14 +29,14 @@ pub(crate) struct Conversation {
     usage: ContextUsage,
 }
 
-/// What is known of the context usage.
+/// The context usage, as far as it is known.
 #[derive(Debug, Default)]
 struct ContextUsage {
     /// The usage that the model reported after the last round, in tokens.
     reported_tokens: Option<u64>,
     /// The bytes added since that report.
     added_since_report: u64,
-    /// Whether the conversation was compacted, or compaction was tried, and no usage was reported since.
+    /// Whether the conversation was compacted and no usage has been reported since.
     was_compacted: bool,
     /// The usage after the last compaction.
     tokens_after_compaction: u64,
@@ -56,7 +56,7 @@ impl Conversation {
         &self.messages
     }
 
-    /// Returns the instructions, for this mode.
+    /// Returns the instructions for this mode.
     pub(crate) fn instructions(&self, mode: Mode) -> String {
         self.instructions.in_mode(mode)
     }
@@ -65,7 +65,7 @@ impl Conversation {
         self.instructions = instructions;
     }
 
-    /// Adds a message. A round without text and calls is left out, because providers reject an empty message.
+    /// Adds a message. A round without text or calls is omitted, because providers reject an empty message.
     pub(crate) fn push(&mut self, message: ModelMessage) {
         if message.is_silent() {
             return;
@@ -74,7 +74,7 @@ impl Conversation {
         self.messages.push(message);
     }
 
-    /// Notes that the model rejected the conversation because it does not fit into its window.
+    /// Records that the model rejected the conversation because it does not fit into its window.
     pub(crate) fn set_overflowed(&mut self) {
         self.has_overflowed = true;
     }
@@ -88,7 +88,7 @@ impl Conversation {
         (self.usage.reported_tokens, self.usage.added_since_report) = (Some(told), 0);
     }
 
-    /// Returns the context usage in tokens, as far as it is known.
+    /// Returns the context usage in tokens, if it is known.
     pub(crate) fn used_tokens(&self) -> Option<u64> {
         let since = self.usage.added_since_report / BYTES_PER_TOKEN;
         Some(self.usage.reported_tokens?.saturating_add(since))
@@ -103,7 +103,7 @@ impl Conversation {
         })
     }
 
-    /// Notes that compaction was not possible now. It is tried again when the conversation has grown.
+    /// Postpones compaction, which is not possible now, until the conversation has grown.
     pub(crate) fn defer_compaction(&mut self) {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }

@@ -25,7 +25,7 @@ pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Fil
         Err(refusal) => return Err(refusal.to_string()),
     };
     let mut bytes = Vec::new();
-    // One byte more than is used, to learn whether the file is longer.
+    // Read one more byte to see whether the file is longer.
     let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
     file.take(limit)
         .read_to_end(&mut bytes)

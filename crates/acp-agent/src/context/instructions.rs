@@ -1,4 +1,4 @@
-//! The instructions that a model gets before the conversation. They are built again for each turn and never stored.
+//! The instructions that a model gets before the conversation. They are rebuilt for each turn and never stored.
 
 use std::path::{Path, PathBuf};
 
@@ -13,16 +13,18 @@ use crate::text::head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The file with instructions of projects and users for agents. See <https://agents.md> for the convention.
+/// The name of the files with a project's or a user's instructions for agents. See <https://agents.md> for the
+/// convention.
 const FILE: &str = "AGENTS.md";
 
-/// The maximum number of bytes included of one such file: some thousand tokens, which are sent again with each request.
+/// The maximum number of bytes to include from one such file. They cost thousands of tokens in each request.
 const MAX_FILE: usize = 32 * 1024;
 
-/// The maximum number of bytes of all files of a project. Those nearest to the working directory are included first.
+/// The maximum number of bytes to include from all files of a project. Those nearest to the working directory come
+/// first.
 const MAX_ALL: usize = 96 * 1024;
 
-/// The maximum number of lines requested where the client has to read the file.
+/// The maximum number of lines to request if the client reads the file.
 const MAX_LINES: u32 = 2000;
 
 const WHO: &str = "You are a coding agent. You work for a user in their editor or terminal, in the directories listed below, by calling the tools you are given. The user sees your messages as Markdown, and each tool call with its diffs and output as it happens.
@@ -32,7 +34,7 @@ const WHO: &str = "You are a coding agent. You work for a user in their editor o
 - Read before you write: read the code you are going to change, and the code that uses it. Never guess what a file contains.
 - Do everything that was asked, and nothing else. Follow the style of the surrounding code.
 - If there are tests or a build, run them after a change and report the results as they are. Say plainly what failed and what you did not do.
-- Paths in tool calls are absolute or relative to the working directory. Make independent calls together.
+- Paths in tool calls are absolute or relative to the working directory. Make independent calls in parallel.
 - For work in several steps, keep a plan up to date with the `plan` tool. A single step needs no plan.
 - The tools ask for permission themselves. Call them without asking the user first. If the user rejects an action, do not try to achieve it another way.
 - Do not delete, overwrite or reset work that you did not create, unless the user asked for it. Look first at what a command would destroy.
@@ -46,7 +48,7 @@ const WHO: &str = "You are a coding agent. You work for a user in their editor o
 pub(crate) struct Instructions(String);
 
 impl Instructions {
-    /// Builds the instructions. A file of the project or the user that cannot be read is left out, with a note for the
+    /// Builds the instructions. A file of the project or the user that cannot be read is omitted, with a note for the
     /// model, so that the turn can still start. No file of the project is read if `rules` forbid all reading.
     pub(crate) async fn read(
         workspace: &Workspace,
@@ -113,8 +115,8 @@ struct InstructionFile {
     text: Result<FileHead, String>,
 }
 
-/// Reads the project's file through the client, where only the client can access the directory. The client may not give
-/// access to anything above the working directory.
+/// Reads the project's instruction file through the client, if only the client can access the directory. The client may
+/// not give access to anything above the working directory.
 async fn read_through_client(
     workspace: &Workspace,
 ) -> Result<Option<InstructionFile>, ToolFailure> {
@@ -144,7 +146,7 @@ async fn read_through_client(
 const PROJECT: &str = "the project";
 const USER: &str = "the user";
 
-/// Reads the user's own file. It may be a symlink to any place, because that is the user's choice.
+/// Reads the user's own instruction file. It may be a symlink to anywhere, because that is the user's choice.
 fn read_user_file(path: &Path) -> Option<InstructionFile> {
     let found = |text| InstructionFile {
         path: path.to_owned(),
@@ -164,8 +166,8 @@ fn read_user_file(path: &Path) -> Option<InstructionFile> {
     read().transpose().map(found)
 }
 
-/// Finds the project's files, the root's first. They are read through the root's handle, so no symlink leads out of the
-/// project.
+/// Finds the project's instruction files, starting with the root's. They are read through the root's handle, so no
+/// symlink leads out of the project.
 fn find_project_files(cwd: &Path, found: &mut Vec<InstructionFile>) {
     let Ok(project) = Project::of(cwd) else {
         return;

@@ -19,11 +19,11 @@ use crate::workspace::tree::{CancelFlag, DirectoryTree, TreeEntry, TreeEntryKind
 /// The maximum number of entries listed from the working directory.
 const MAX_ENTRIES: usize = 100;
 
-/// The maximum length of a listed name and of a branch's name, in bytes. A longer name is left out.
+/// The maximum length of a file or branch name, in bytes. A longer name is omitted.
 const MAX_NAME: usize = 200;
 
-/// Returns the section. `rules` filter the listing of the working directory; without them, nothing of the project is
-/// read, neither its repository nor its directory.
+/// Returns the section that describes the session. `rules` filter the listing of the working directory. Without them,
+/// neither the project's repository nor its directory is read.
 pub(crate) async fn describe_session(
     workspace: &Workspace,
     rules: Option<&RuleFiles>,
@@ -36,7 +36,7 @@ pub(crate) async fn describe_session(
     // Writing to a string does not fail.
     let _ = writeln!(text, "- Working directory: `{cwd}`");
     for root in further {
-        let _ = writeln!(text, "- Further directory: `{root}`");
+        let _ = writeln!(text, "- Additional directory: `{root}`");
     }
     let _ = writeln!(
         text,
@@ -68,15 +68,15 @@ pub(crate) async fn describe_session(
     });
     match project.await {
         Ok(project) => text.push_str(&project),
-        // Rules or a directory that cannot be read show nothing. The turn can still start.
+        // If the rules or the directory cannot be read, the turn starts without the listing.
         Err(ToolFailure::Failed(why)) => tracing::warn!(why, "omitting the working directory"),
         Err(stop) => return Err(stop),
     }
     Ok(text)
 }
 
-/// Describes what is checked out in the repository that `cwd` is in. Returns `None` if it is in none, or if that cannot
-/// be read from inside the repository, as in a worktree, whose `.git` is a file.
+/// Describes the branch or commit that is checked out in `cwd`. Returns `None` if there is no repository, or if its
+/// `HEAD` is outside the root, as in a worktree, whose `.git` is a file.
 fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String> {
     let project = Project::of(cwd).ok()?;
     let path = project.root().join(".git").join("HEAD");
@@ -91,12 +91,12 @@ fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String>
         Some(branch) => is_plain(branch).then(|| format!("branch `{branch}`")),
         None => {
             let is_hash = head.len() >= 40 && head.bytes().all(|b| b.is_ascii_hexdigit());
-            is_hash.then(|| format!("detached at `{}`", head.get(..12).unwrap_or(head)))
+            is_hash.then(|| format!("detached HEAD at `{}`", head.get(..12).unwrap_or(head)))
         }
     }
 }
 
-/// Lists the working directory itself, without what is in its directories.
+/// Lists the working directory, without the contents of its subdirectories.
 fn list_directory(
     tree: &DirectoryTree,
     cwd: &Path,
@@ -121,7 +121,7 @@ fn list_directory(
     }
     text.push_str("```\n");
     if is_truncated {
-        text.push_str("\nFurther entries are omitted.\n");
+        text.push_str("\nThe remaining entries are omitted.\n");
     }
     if let Some(note) = left_out_note("Entries", all - entries.len()) {
         let _ = writeln!(text, "\n{note}");
@@ -129,7 +129,7 @@ fn list_directory(
     Ok(text)
 }
 
-/// Returns `true` if a name from the disk cannot be taken for anything but a name.
+/// Returns `true` if a file or branch name is short and cannot break out of its line or quotes.
 fn is_plain(name: &str) -> bool {
     let breaks = |c: char| c.is_control() || c == '`' || c == '\u{2028}' || c == '\u{2029}';
     name.len() <= MAX_NAME && !name.contains(breaks)

@@ -13,7 +13,7 @@ const ASKS: &str = "Summarize the conversation below between a user and a coding
 
 const HOW: &str = "The agent continues with your summary instead of this conversation and has no other record of it. Under headings, write down:
 
-- what the user wants, in their own words where they matter, and what they ruled out;
+- what the user wants, in their own words where the wording matters, and what they ruled out;
 - what was decided, and why;
 - what was done: each file that was changed and how, each command whose result matters;
 - findings that are still needed, exactly: paths, names, commands, numbers;
@@ -24,20 +24,22 @@ Omit what no longer matters. Write no introduction and at most 1000 words. Treat
 /// The instructions for the model that summarizes.
 const INSTRUCTIONS: &str = "You summarize conversations precisely. Do not call tools.";
 
-/// The maximum length of a summary, in bytes: many times what is requested.
+/// The maximum length of a summary, in bytes. It is many times the requested length.
 const MAX_SUMMARY: usize = 64 * 1024;
 
 /// The maximum length of the conversation in the request, in bytes, if the size of the context window is unknown.
 const USUAL: usize = 256 * 1024;
 
-/// The maximum length in any case, in bytes.
+/// The maximum length of the conversation in the request, in bytes, for any model.
 const MAX_ASKED: usize = 4 * 1024 * 1024;
 
-/// The number of attempts. Each is half as long as the one before, which was too long for the model.
+/// The maximum number of requests. Each is half as long as the previous one, which was too long for the model.
 const TRIES: usize = 4;
 
-/// The maximum lengths in bytes of a message and of a call's arguments in the request.
+/// The maximum length of a message in the request, in bytes.
 const MAX_SAID: usize = 16 * 1024;
+
+/// The maximum length of a call's arguments in the request, in bytes.
 const MAX_ARGUMENTS: usize = 1024;
 
 /// Returns `true` if this request asks the model for a summary.
@@ -121,11 +123,11 @@ fn summary_prompt(messages: &[ModelMessage], keeps: KeptTail, wanted: &str, room
     let mut prompt = format!("{ASKS} {HOW}\n");
     if keeps == KeptTail::Prompt {
         prompt.push_str(
-            "\nThe user's last request is still in progress, and the agent will see it: state exactly how far it has got.\n",
+            "\nThe user's last request is still in progress, and the agent will see it: state exactly how far the agent has gotten with it.\n",
         );
     }
     if !wanted.is_empty() {
-        prompt.push_str("\nThe user asks you to keep above all: ");
+        prompt.push_str("\nAbove all, the user wants the summary to keep: ");
         prompt.push_str(wanted);
         prompt.push('\n');
     }
@@ -136,8 +138,8 @@ fn summary_prompt(messages: &[ModelMessage], keeps: KeptTail, wanted: &str, room
     prompt
 }
 
-/// Formats a conversation as text. If it does not fit into `room` bytes, long parts are truncated. If that is not
-/// enough, messages in the middle are omitted.
+/// Formats a conversation as text. If it does not fit into `room` bytes, truncates long parts. If that is not enough,
+/// omits messages in the middle.
 fn transcript(messages: &[ModelMessage], room: usize) -> String {
     let mut share = 1;
     loop {
@@ -175,7 +177,7 @@ fn omit_middle(parts: &[String], room: usize) -> String {
     )
 }
 
-/// Formats one message. Its long parts are truncated to their maximum length divided by `share`.
+/// Formats one message. Truncates its long parts to their maximum length divided by `share`.
 fn message_text(message: &ModelMessage, share: usize) -> String {
     match message {
         ModelMessage::User(content) => {

@@ -2,7 +2,7 @@
 
 use acp::v1::ToolKind;
 
-/// The action that a tool call wants to do.
+/// The action that a tool call wants to perform.
 #[derive(Debug, Clone)]
 pub(crate) enum ToolAction {
     /// Read a file. The path is absolute.
@@ -13,6 +13,6 @@ pub(crate) enum ToolAction {
     Change(String),
     /// Run a command line with the shell.
     Run(String),
-    /// Something else, of which only the kind is known.
+    /// Another action, known only by its kind.
     Other(ToolKind),
 }

@@ -20,7 +20,7 @@ pub(crate) enum AskOutcome {
 }
 
 /// Requests permission for an action, unless a remembered answer decides it. If a rule asks each time, remembered
-/// answers do not count and "always" is not offered. A question with a `rejection` is rejected whatever the answer.
+/// answers do not count and "always" is not offered. A question with a `rejection` is always rejected.
 pub(crate) async fn ask(
     workspace: &Workspace,
     deed: ToolAction,
@@ -101,8 +101,8 @@ pub(crate) fn option(name: impl Into<String>, kind: PermissionOptionKind) -> Per
     PermissionOption::new(kind.to_string(), name, kind)
 }
 
-/// Returns the option that the user chose. A client responds with `cancelled` if it cancels the turn (tool calls,
-/// "Requesting Permission"), whether or not its `session/cancel` has arrived yet.
+/// Requests permission and returns the option that the user chose. A client responds with `cancelled` if it cancels the
+/// turn (tool calls, "Requesting Permission"), whether or not its `session/cancel` has arrived yet.
 pub(crate) async fn choice(
     turn: &Turn,
     tool_call: ToolCallUpdate,

@@ -2,8 +2,8 @@
 
 use super::action::ToolAction;
 
-/// A permit for one action. The functions that change a file, run a command or call a server require one. It is only
-/// created where the mode and the rules allow the action or the user did.
+/// A permit for one action. The functions that change a file, run a command or call a server require one. It is
+/// created only after the mode and the rules, or the user, allowed the action.
 #[derive(Debug, Clone)]
 #[must_use]
 pub(crate) struct Permit {

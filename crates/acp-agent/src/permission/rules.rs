@@ -1,5 +1,5 @@
-//! What is allowed without asking: decided by the session's mode and by the rules of the user and the project. Clients
-//! read the same rules (`docs/decisions/0009-permissions.md`).
+//! Decisions on what is allowed without asking, by the session's mode and by the rules of the user and the project.
+//! Clients read the same rules (`docs/decisions/0009-permissions.md`).
 
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,7 @@ impl PolicyCeiling {
         self.policy == Policy::None && !self.is_default
     }
 
-    /// Returns the permissions that this policy limits. `None` for a policy that leaves everything to the mode and the
-    /// rules.
+    /// Returns the permissions of this policy, or `None` if it leaves everything to the mode and the rules.
     fn to_permissions(self) -> Option<Permissions> {
         match self.policy {
             Policy::Ask | Policy::All => None,
@@ -53,7 +52,7 @@ impl PolicyCeiling {
     }
 }
 
-/// The decision of mode and rules on an action.
+/// The decision of the mode and the rules on an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ActionDecision {
     Allow,
@@ -62,7 +61,7 @@ enum ActionDecision {
     Deny(String),
 }
 
-/// The decision on a call.
+/// The decision on a tool call.
 pub(crate) enum CallDecision {
     Allow(Permit),
     /// Ask the user about this action.
@@ -71,19 +70,19 @@ pub(crate) enum CallDecision {
     Deny(String),
 }
 
-/// How to ask the user.
+/// The properties of a permission request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PermissionQuestion {
     /// Whether a rule asks each time, so that "always" is not offered.
     pub(crate) asks_each_time: bool,
-    /// Whether it is about a file that is outside the session's directories or that other programs trust.
+    /// Whether the action changes a file that is outside the session's directories or that other programs trust.
     pub(crate) is_special: bool,
-    /// The reason why the action is rejected whatever the answer. The client is asked only so that it informs the user.
+    /// The reason why the action is rejected regardless of the answer. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
-    /// Creates a value without files of the user.
+    /// Creates a value without any of the user's files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -96,8 +95,7 @@ impl RuleFiles {
         self
     }
 
-    /// Sets the directory with the answers that the user gave a client with "always", one file per project. The agent
-    /// adds nothing to them.
+    /// Sets the directory with the user's remembered answers, one file per project. The agent only reads them.
     #[must_use]
     pub fn answers(mut self, directory: impl Into<PathBuf>) -> Self {
         self.answers = Some(directory.into());
@@ -151,7 +149,7 @@ impl RuleFiles {
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
         let judged =
-            judged.map_err(|e| ToolFailure::failed(format!("cannot apply the rules: {e}")))?;
+            judged.map_err(|e| ToolFailure::failed(format!("cannot apply the permission rules: {e}")))?;
         Ok(match judged {
             ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
             ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
@@ -159,7 +157,7 @@ impl RuleFiles {
         })
     }
 
-    /// Returns the permissions that decide which files may be read, or `None` if nothing restricts that. May block.
+    /// Returns the permissions that decide which files may be read, or `None` if nothing restricts reading. May block.
     pub(crate) fn read_permissions(
         &self,
         session: &PermissionContext,
@@ -171,7 +169,7 @@ impl RuleFiles {
         Ok(restricts.then(|| said.with_rules(policy.unwrap_or_else(|| Policy::All.into()))))
     }
 
-    /// Returns `true` if nothing of the project may be read.
+    /// Returns `true` if no file of the project may be read.
     pub(crate) fn forbids_reading(&self) -> bool {
         self.policy.is_some_and(PolicyCeiling::rejects_all)
     }
@@ -223,7 +221,7 @@ impl RuleFiles {
     }
 }
 
-/// Returns `true` if the rules allow showing a file's name. The name of a file that must not be read is hidden.
+/// Returns `true` if the rules allow showing a file's name. The name of a file that may not be read is hidden.
 pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
     may.is_none_or(|may| {
         let action = Action::for_file(ToolKind::Read, &path.to_string_lossy(), roots);
@@ -233,7 +231,7 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
 
 /// Returns a note, for the model and the user, that something was omitted; `None` if nothing was.
 pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
-    (count > 0).then(|| format!("{what} omitted because of rules: {count}."))
+    (count > 0).then(|| format!("{what} omitted due to permission rules: {count}."))
 }
 
 fn unreadable_message(why: &str) -> String {
@@ -251,7 +249,7 @@ struct RuleSet {
 }
 
 impl RuleSet {
-    /// Combines all rules with the permissions that decide where no rule does.
+    /// Combines all rules with the permissions that apply where no rule matches.
     fn with_rules(&self, mut permissions: Permissions) -> Permissions {
         if let Some(rules) = &self.user {
             permissions = permissions.user(rules.clone());
@@ -264,7 +262,7 @@ impl RuleSet {
 
     fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
         let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
-        judged.unwrap_or_else(|| ActionDecision::Deny(unreadable_message("no directories")))
+        judged.unwrap_or_else(|| ActionDecision::Deny(unreadable_message("cannot open the session's directories")))
     }
 
     fn weigh(
@@ -302,7 +300,7 @@ impl RuleSet {
         {
             return refused(by);
         }
-        // A file that must not be read must not be changed either: a failed edit reveals the content.
+        // A file that may not be read may not be changed either: a failed edit reveals its content.
         if let ToolAction::Change(path) = deed {
             let read = self.with_rules(Policy::All.into());
             if let PermissionDecision::Deny(by) = read.decide(&file(ToolKind::Read, path)) {

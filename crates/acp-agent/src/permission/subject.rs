@@ -1,10 +1,10 @@
-//! What a permission request and an "always" answer are about.
+//! The subject of a permission request and of an "always" answer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::one_line;
 
-/// What an "always" answer is about.
+/// The subject of an "always" answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub enum AlwaysSubject {
     Tool(String),
     /// Exactly this command line.
     Command(String),
-    /// Changes of this file, given by its absolute path.
+    /// Changes to this file, given by its absolute path.
     File(String),
     /// Fetching from the host with this name or IP address.
     Host(String),

@@ -1,4 +1,4 @@
-//! The session as its tools use it.
+//! Implements [`ToolSession`], the tools' view of a session.
 
 use acp::v1::SessionConfigOption;
 use futures_util::future::BoxFuture;

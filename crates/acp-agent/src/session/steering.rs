@@ -7,7 +7,7 @@ use acp::v1::ContentBlock;
 /// The maximum number of messages queued for the next round.
 const MOST: usize = 64;
 
-/// Messages for the running turn that the model has not seen yet. `None` while no turn accepts any.
+/// A queue of messages for the running turn. It is `None` while no turn accepts messages.
 #[derive(Default)]
 pub(crate) struct Steering(Mutex<Option<Vec<Vec<ContentBlock>>>>);
 
@@ -22,7 +22,7 @@ impl Steering {
         self.lock_messages().get_or_insert_default();
     }
 
-    /// Adds a message to the running turn. Returns `false` if no turn runs.
+    /// Adds a message to the running turn. Returns `false` if no turn accepts messages.
     ///
     /// # Errors
     /// Too many messages are queued already.

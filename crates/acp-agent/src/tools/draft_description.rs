@@ -8,8 +8,7 @@ use super::{find, read};
 use crate::text::one_line;
 use crate::workspace::Workspace;
 
-/// Describes a call of which only the tool's name is known. Returns `None` for a tool that is not shown as a tool
-/// call.
+/// Describes a call by the tool's name alone. Returns `None` for a tool that is not shown as a tool call.
 pub(crate) fn describe_begun(tool: &str) -> Option<CallDescription> {
     Some(match find(tool) {
         Some(entry) => {
@@ -28,12 +27,12 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
     find(tool)?.draft.as_ref()
 }
 
-/// Returns `true` if the tool's arguments will describe a call better than its name.
+/// Returns `true` if the arguments of the tool's calls describe them better than its name.
 pub(crate) fn will_describe_more(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
-/// Describes a call by its complete arguments so far. Returns `None` until they include what the call is about.
+/// Describes a call by the arguments that are complete so far. Returns `None` until the subject is among them.
 pub(crate) fn describe_partial(
     tool: &str,
     mut arguments: Map<String, Value>,

@@ -87,7 +87,7 @@ impl EditTool {
                 self.path
             )));
         };
-        // Models write `\n`, whatever line ends the file has.
+        // Models write `\n`, whatever line endings the file has.
         let form = TextForm::of(&old);
         let search = match old.contains(&self.search) {
             true => self.search.as_str().into(),
@@ -102,7 +102,7 @@ impl EditTool {
         };
         if new == old {
             return Err(ToolFailure::failed(
-                "The replacement is identical to the text.",
+                "`replacement` is identical to the text it replaces. Nothing was changed.",
             ));
         }
         let line = u32::try_from(line_number(&old, at)).unwrap_or(u32::MAX);
@@ -132,7 +132,7 @@ impl EditTool {
     }
 }
 
-/// Returns the position of the text if it occurs once, or of its first occurrence if `all` are to be replaced.
+/// Returns the position of the text if it occurs exactly once, or of its first occurrence if `all` is set.
 fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("`search` is empty.".to_owned());
@@ -157,7 +157,7 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     }
 }
 
-/// Returns the positions of the text, including occurrences that overlap.
+/// Returns the positions of all occurrences of the text, including overlapping ones.
 fn match_positions<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = usize> + 'a {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut from = 0;
@@ -168,7 +168,7 @@ fn match_positions<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = u
     })
 }
 
-/// Returns the line of a byte, counted from 1.
+/// Returns the line number of a byte offset, counted from 1.
 fn line_number(file: &str, at: usize) -> usize {
     file.get(..at).unwrap_or_default().matches('\n').count() + 1
 }

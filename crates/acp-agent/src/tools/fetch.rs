@@ -24,20 +24,22 @@ use crate::web::{FetchResponse, FetchTarget, PrivateAddress, Proxies};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The limit on the text that one call returns, in bytes.
+/// The maximum length of the text that one call returns, in bytes.
 const MOST: usize = 48 * 1024;
 
-/// The limit on how much of a server's error page is returned, in bytes.
+/// The maximum number of bytes returned of a server's error page.
 const OF_A_FAILURE: usize = 2 * 1024;
 
-/// The limit on redirects.
+/// The maximum number of redirects to follow.
 const MOST_HOPS: usize = 10;
 
-/// The default time limit for one server, and the longest that a call may set, in seconds.
+/// The default timeout for each request, in seconds.
 const TIMEOUT: u32 = 30;
+
+/// The maximum timeout that a call may set, in seconds.
 const LONGEST: u32 = 120;
 
-/// The limit on the time to convert a page to text.
+/// The time limit for converting a page to text.
 const READING: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -132,8 +134,8 @@ impl FetchTool {
         Err(ToolFailure::failed(why))
     }
 
-    /// Requests permission as the mode and the rules require, and always for an address on this machine or in its
-    /// network. `allowed` has the permits that this call was given so far, which are not requested again.
+    /// Requests permission if the mode and the rules require it, and always for an address on this machine or in its
+    /// network. `allowed` holds the permits that this call already has. They are not requested again.
     async fn request_permission(
         &self,
         execution: &ToolExecution<'_>,
@@ -209,19 +211,19 @@ impl FetchTool {
         let read = match execution.workspace.unless_cancelled(reading).await? {
             Ok(Ok(read)) => read,
             Ok(Err(e)) => return Err(ToolFailure::failed(format!("Cannot read `{url}`: {e}"))),
-            Err(_) => Err("converting it to text took too long.".to_owned()),
+            Err(_) => Err("timed out while converting the page to text.".to_owned()),
         };
         if !status.is_success() {
             let said = read.unwrap_or_default();
             let said = head(&said, OF_A_FAILURE);
             return Err(ToolFailure::failed(format!(
-                "`{url}` answers {status}.\n{said}"
+                "`{url}` returned {status}.\n{said}"
             )));
         }
         let all = read.map_err(|why| ToolFailure::failed(format!("`{url}`: {why}")))?;
         let Some(rest) = all.get(self.from..) else {
             let length = all.len();
-            let why = format!("`from` is out of range: the text of `{url}` has {length} bytes.");
+            let why = format!("`from` is out of range: the text of `{url}` is {length} bytes long.");
             return Err(ToolFailure::failed(why));
         };
         let kept = head(rest, MOST);
@@ -252,7 +254,7 @@ async fn fetch_target(target: &FetchTarget, _: Permit) -> Result<FetchResponse, 
     target.get().await
 }
 
-/// Runs work on a URL within a time limit, until the turn is cancelled.
+/// Runs work on a URL until it completes, times out or the turn is cancelled.
 async fn with_timeout<T>(
     execution: &ToolExecution<'_>,
     timeout: Duration,

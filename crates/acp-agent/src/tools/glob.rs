@@ -24,13 +24,13 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
-/// The limit on the files that are returned.
+/// The maximum number of files to return.
 const MOST: usize = 200;
 
-/// The limit on the files that are considered. If there are more, the newest may not be among them.
+/// The maximum number of files to consider. If there are more, the newest may be missed.
 const MOST_SEEN: usize = 20_000;
 
-/// The limit on the locations that the client gets.
+/// The maximum number of locations sent to the client.
 const PLACES: usize = 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -80,9 +80,9 @@ impl GlobFilter {
 struct GlobMatches {
     /// The matching files, the newest first.
     files: Vec<(SystemTime, String)>,
-    /// Whether there may be more files than were considered.
+    /// Whether there may be more files than the search considered.
     has_more: bool,
-    /// How many matching files are omitted because a rule denies reading them.
+    /// The number of matching files omitted because a rule denies reading them.
     withheld_count: usize,
 }
 

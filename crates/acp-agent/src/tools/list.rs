@@ -21,7 +21,7 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::TreeEntryKind;
 
-/// The limit on the entries that are listed.
+/// The maximum number of entries to list.
 const MOST: usize = 1000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -134,7 +134,7 @@ impl ListTool {
     }
 }
 
-/// Returns the names from the data of a listing. Those of directories end with `/`.
+/// Returns the entry names from the tool's output data. Directory names end with `/`.
 pub(crate) fn names(data: &Value) -> Vec<String> {
     let entries = data.get("entries").and_then(Value::as_array);
     entries

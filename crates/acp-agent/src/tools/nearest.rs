@@ -1,26 +1,26 @@
-//! Explains where a file has text similar to one that was not found, so that the model can correct its call.
+//! Explanations of why a text was not found in a file, so that the model can correct its call.
 
-/// The limit on the line numbers in a message.
+/// The maximum number of line numbers in a message.
 const NAMED: usize = 10;
 
-/// The limit on the lines of a file that are compared character by character.
+/// The maximum number of lines that are compared character by character.
 const COMPARED: usize = 5000;
 
-/// The limit on the length of such a line, in bytes.
+/// The maximum length of a line that is compared, in bytes.
 const LONGEST: usize = 1000;
 
-/// The least similarity of a line that is worth mentioning, from 0 to 1.
+/// The minimum similarity for a line to be mentioned, from 0 to 1.
 const LIKE: f64 = 0.6;
 
-/// The limit on how much of a line is shown, in bytes.
+/// The maximum length of a line that is shown in full, in bytes.
 const SHOWN: usize = 200;
 
-/// Explains that the text was not found, where a similar text is, and how the two differ.
+/// Explains that the text was not found, and where and how the closest match differs.
 pub(super) fn explain_not_found(file: &str, search: &str) -> String {
     let wanted: Vec<&str> = search.lines().collect();
     let lines: Vec<&str> = file.lines().collect();
     let Some(first) = wanted.iter().position(|line| !line.trim().is_empty()) else {
-        return "the text was not found; it is only whitespace.".to_owned();
+        return "no match: the search text contains only whitespace.".to_owned();
     };
     // Of the positions where the first line matches, take the one where most of the other lines match too.
     let trimmed = |line: &str| line.trim().to_owned();
@@ -53,7 +53,8 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
         .collect();
     if !part.is_empty() {
         return format!(
-            "the text was not found. Its first line is part of line {}.",
+            "no match. The first line of the search text is part of {} {}.",
+            if part.len() == 1 { "line" } else { "lines" },
             named(&part)
         );
     }
@@ -67,19 +68,20 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
         .max_by(|(_, a), (_, b)| a.total_cmp(b));
     match likeness {
         Some((at, like)) if like >= LIKE => format!(
-            "the text was not found. The closest match for its first line is line {}:\n{}\nwhere the text has\n{}",
+            "no exact match. The closest match for the first line is line {}:\n{}\nThe search text has:\n{}",
             at + 1,
             quote_line(lines.get(at).copied().unwrap_or_default()),
             quote_line(wanted.get(first).copied().unwrap_or_default()),
         ),
         _ => format!(
-            "the text was not found, and neither was its first line, in the {} lines of the file.",
-            lines.len()
+            "no match for the search text or its first line (the file has {} {}).",
+            lines.len(),
+            if lines.len() == 1 { "line" } else { "lines" },
         ),
     }
 }
 
-/// Describes the lines from `start` on, and the first of them that differs.
+/// Describes the match that starts at line index `start`, and the first line that differs.
 fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
     let there = lines.get(start..).unwrap_or_default();
     let differs = |(at, line): &(usize, &&str)| there.get(*at) != Some(*line);
@@ -87,20 +89,20 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
         [_] => String::new(),
         _ => {
             let numbers: Vec<usize> = same.iter().map(|start| start + 1).collect();
-            format!(" (its first line also occurs on lines {})", named(&numbers))
+            format!(" (the first line occurs on lines {})", named(&numbers))
         }
     };
     let found = wanted.iter().enumerate().find(differs);
     match found {
         None => format!(
-            "the text was not found as given. The same lines start on line {}, but the line endings or the text around them differ{elsewhere}.",
+            "no exact match. The same lines start on line {}, but the line endings or the surrounding text differ{elsewhere}.",
             start + 1
         ),
         Some((at, line)) => {
             let number = start + at + 1;
             let Some(is) = there.get(at) else {
                 return format!(
-                    "the text was not found as given. It starts on line {}, but the file ends before its line {}:\n{}",
+                    "no exact match. The closest match starts on line {}, but the file ends before line {} of the search text:\n{}",
                     start + 1,
                     at + 1,
                     quote_line(line)
@@ -111,7 +113,7 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
                 false => "differs",
             };
             format!(
-                "the text was not found as given. The closest match starts on line {}{elsewhere}; there, line {number} {how}. The file has\n{}\nwhere the text has\n{}",
+                "no exact match. The closest match starts on line {}{elsewhere}, where line {number} {how}. The file has:\n{}\nThe search text has:\n{}",
                 start + 1,
                 quote_line(is),
                 quote_line(line)
@@ -120,7 +122,7 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
     }
 }
 
-/// Formats a line so that its white space is visible.
+/// Formats a line so that its whitespace is visible.
 fn quote_line(line: &str) -> String {
     let shown = crate::text::head(line, SHOWN);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
@@ -146,7 +148,7 @@ mod tests {
         let file = "mod a;\n\nfn one() {\n\tlet a = 1;\n\tlet b = 2;\n}\n\nfn one() {\n}\n";
         let said = explain_not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
         assert!(said.contains("starts on line 3"), "{said}");
-        assert!(said.contains("also occurs on lines 3, 8"), "{said}");
+        assert!(said.contains("occurs on lines 3, 8"), "{said}");
         assert!(said.contains("line 4 differs only in whitespace"), "{said}");
         assert!(
             said.contains("|\\tlet a = 1;|") && said.contains("|    let a = 1;|"),
@@ -156,7 +158,7 @@ mod tests {
         let said = explain_not_found(file, "\tlet a = 1;\n\tlet b = 3;\n");
         assert!(said.contains("line 5 differs. "), "{said}");
         let said = explain_not_found("a\nb", "b\nc");
-        assert!(said.contains("ends before its line 2"), "{said}");
+        assert!(said.contains("ends before line 2 of"), "{said}");
     }
 
     #[test]
@@ -166,7 +168,7 @@ mod tests {
             "one\nlet number = compute(1);\n",
             "let numbers = compute(1);",
         );
-        assert!(said.contains("first line is line 2"), "{said}");
+        assert!(said.contains("first line is line 2:"), "{said}");
         assert!(explain_not_found("x\ny\n", "zzz").contains("2 lines"));
         assert!(explain_not_found("x", " \n").contains("only whitespace"));
     }

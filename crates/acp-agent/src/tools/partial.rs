@@ -3,7 +3,7 @@
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// Parses the complete members of an object whose text is incomplete.
+/// Parses the complete members of an incomplete JSON object.
 pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
     // A number or a word at the end may be incomplete.
     let ends = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -15,10 +15,10 @@ pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
     members
 }
 
-/// Parses an incomplete object to show it to the user, including the start of a string that is still being written.
+/// Parses an incomplete JSON object for display, including a string that is still being written.
 pub(crate) fn so_far(written: &str) -> Value {
     let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
-    // The text may end inside an escape sequence, or inside a pair of them.
+    // The text may end inside an escape sequence, or between the two of a surrogate pair.
     let unfinished = |at: &usize| {
         let mut rest = written.bytes().skip(*at);
         rest.all(|b| matches!(b, b'\\' | b'u') || b.is_ascii_hexdigit())
@@ -30,7 +30,7 @@ pub(crate) fn so_far(written: &str) -> Value {
     object.unwrap_or_else(|| Value::Object(whole_members(written)))
 }
 
-/// Collects members until the first one that is incomplete.
+/// A visitor that collects members until the first incomplete one.
 struct WholeMembers<'a>(&'a mut Map<String, Value>);
 
 impl<'de> Visitor<'de> for WholeMembers<'_> {

@@ -23,19 +23,19 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::DirectoryTree;
 
-/// The default limit on the lines that are read.
+/// The default number of lines to read.
 const LINES: u32 = 2000;
 
-/// The limit on the text that is returned, in bytes.
+/// The maximum length of the returned text, in bytes.
 const MOST: usize = 128 * 1024;
 
-/// The limit on how much of one line is returned, in bytes.
+/// The maximum number of bytes returned of one line.
 const LINE: usize = 8 * 1024;
 
-/// The limit on an image, in bytes: what providers accept once it is in base64.
+/// The maximum size of an image, in bytes. Providers accept that much once it is encoded as base64.
 const IMAGE: u64 = 3 * 1024 * 1024;
 
-/// How much of a file is read to detect its type, in bytes.
+/// The number of bytes read to detect a file's type.
 const PEEK: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -150,7 +150,7 @@ impl ReadTool {
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let first = self.line.unwrap_or(1).max(1) as usize;
-        // The user sees the file's text; the model also gets the line numbers, to refer to.
+        // The user sees the file's text. The model also gets line numbers to refer to.
         let (mut kept, mut told) = (String::new(), String::new());
         let (mut count, mut cut) = (0_usize, false);
         let mut lines = read.split_inclusive('\n');
@@ -216,7 +216,7 @@ impl ReadTool {
     }
 }
 
-/// Returns the text of a result without the line numbers that the model gets.
+/// Returns the text of a result without its line numbers, which are for the model.
 pub(crate) fn without_line_numbers(result: &str) -> String {
     let text = |line| match split_line_number(line) {
         Some((_, text)) => text,
@@ -230,8 +230,7 @@ fn split_line_number(line: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, text))
 }
 
-/// Detects the type of a file. A file that only the client can reach is taken for text; reading it shows whether it
-/// is.
+/// Detects the type of a file. A file that only the client can access is assumed to be text until it is read.
 async fn detect_content(workspace: &Workspace, path: &str) -> Result<FileContents, ToolFailure> {
     if workspace.access().is_err() {
         return Ok(FileContents::Text);

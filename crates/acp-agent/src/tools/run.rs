@@ -22,20 +22,23 @@ use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The limits on the output that is returned, in bytes: from its start, which says what is done, and from its end,
-/// which says how it went.
+/// The maximum number of bytes returned from the start of the output.
 const HEAD: usize = 8 * 1024;
+
+/// The maximum number of bytes returned from the end of the output, which usually shows the result.
 const TAIL: usize = 24 * 1024;
 
-/// The default time limit for a command, and the longest that a call may set, in seconds.
+/// The default timeout for a command, in seconds.
 const TIMEOUT: u32 = 120;
+
+/// The maximum timeout that a call may set, in seconds.
 const LONGEST: u32 = 600;
 
-/// The shortest time between two reports of the output as text, since each repeats all of it.
+/// The minimum time between two reports of the output as text. Each repeats all of it.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 
-/// The shortest time between two pieces of output for a terminal that the client shows, so that a command that prints
-/// single characters does not cause a message for each.
+/// The minimum time between two output messages for a display terminal, so that a command that prints single
+/// characters does not cause a message for each.
 const GATHER_FOR: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -50,7 +53,7 @@ pub(crate) struct RunTool {
 /// How a command ended.
 enum CommandEnd {
     Exited(TerminalExitStatus),
-    /// It was killed after this time.
+    /// Killed after this time.
     TimedOut(Duration),
 }
 
@@ -146,7 +149,7 @@ enum OutputView {
     Client,
     /// In a display terminal.
     Terminal(DisplayTerminal, Arc<ProcessNews>),
-    /// As text of the tool call; each update has all of it.
+    /// As text in the tool call. Each update contains all of it.
     Text,
 }
 
@@ -193,7 +196,7 @@ impl OutputView {
         }
     }
 
-    /// Returns the shortest time between two updates.
+    /// Returns the minimum time between two updates.
     fn update_interval(&self) -> Duration {
         match self {
             Self::Text => REPORT_EVERY,
@@ -214,7 +217,7 @@ impl OutputView {
     }
 }
 
-/// Waits for the command to exit. Meanwhile shows its output, if the client does not do that itself.
+/// Waits for the command to exit. Meanwhile, shows its output unless the client does that itself.
 async fn follow_process(
     execution: &ToolExecution<'_>,
     process: &CommandProcess,
@@ -228,7 +231,7 @@ async fn follow_process(
             status = &mut exited => return Ok(status?),
             () = process.wait_for_output() => view.update(execution, process).await?,
         }
-        // Output from during this wait is shown right after it.
+        // Output that arrives during this wait is shown right after it.
         tokio::select! {
             biased;
             () = execution.workspace.turn.cancelled() => return Err(ToolFailure::Stop(acp::Error::Cancelled)),
@@ -256,7 +259,7 @@ fn command_output(
         CommandEnd::TimedOut(timeout) => {
             let seconds = timeout.as_secs();
             let mut ended =
-                format!("Timed out after {seconds} s and killed, with all processes it started.");
+                format!("Timed out after {seconds} s. The command and all processes it started were killed.");
             if seconds < LONGEST.into() {
                 ended.push_str(&format!(" The maximum `timeout` is {LONGEST}."));
             }
@@ -293,7 +296,7 @@ fn command_output(
     }
 }
 
-/// Returns the start and the end of the output, and whether anything between them is omitted.
+/// Returns the start and the end of the output, and whether anything between them was omitted.
 fn shorten_output(printed: &CommandOutput) -> (String, bool) {
     let text = &printed.text;
     if !printed.is_truncated && text.len() <= HEAD + TAIL {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Keywords that tell a model nothing, or that some providers reject.
+/// Schema keywords that are useless to a model, or that some providers reject.
 const OMITTED: [&str; 4] = ["$schema", "title", "format", "$ref"];
 
 /// Returns the JSON Schema of a tool's parameters, without references.
@@ -19,7 +19,7 @@ pub(crate) fn parameter_schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Removes the omitted keywords, at every depth. Properties keep their names, whatever those are.
+/// Removes the omitted keywords at every depth. Properties with the same names are kept.
 fn clean(schema: &mut Value) {
     match schema {
         Value::Array(schemas) => schemas.iter_mut().for_each(clean),
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// How something is ended.
+    /// How something ends.
     #[derive(JsonSchema)]
     #[allow(dead_code)]
     struct Ending {

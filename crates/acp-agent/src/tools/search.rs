@@ -25,22 +25,22 @@ use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
 
-/// The limit on the matching lines that are returned.
+/// The maximum number of matching lines to return.
 const MOST: usize = 200;
 
-/// The limit on the text of all lines that are returned, in bytes, because context lines may be many.
+/// The maximum length of all returned lines, in bytes. There may be many context lines.
 const MOST_TEXT: usize = 64 * 1024;
 
-/// The limit on the context lines before and after a match that a call may set.
+/// The maximum number of context lines before and after each match.
 const MOST_CONTEXT: u32 = 10;
 
-/// The limit on how much of a line is returned, in bytes.
+/// The maximum number of bytes returned of one line.
 const LINE: usize = 300;
 
-/// The limit on the locations that the client gets.
+/// The maximum number of locations sent to the client.
 const PLACES: usize = 20;
 
-/// The limit on the length of a line that is searched, in bytes.
+/// The maximum length of a line that can be searched, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -71,7 +71,7 @@ struct SearchLine {
     number: u32,
     text: String,
     is_match: bool,
-    /// Whether lines are omitted before it.
+    /// Whether lines before this one are omitted.
     follows_gap: bool,
 }
 
@@ -83,7 +83,7 @@ struct SearchMatches {
     /// The size of the lines and their paths, in bytes.
     total_bytes: usize,
     is_truncated: bool,
-    /// How many files are omitted because a rule denies reading them.
+    /// The number of files omitted because a rule denies reading them.
     withheld_count: usize,
 }
 
@@ -270,7 +270,7 @@ fn find_matches(
     Ok(found)
 }
 
-/// Collects the lines that are found in one file.
+/// A sink that collects the lines found in one file.
 struct SearchSink<'a> {
     path: &'a str,
     matches: &'a mut SearchMatches,
@@ -278,7 +278,7 @@ struct SearchSink<'a> {
 }
 
 impl SearchSink<'_> {
-    /// Adds a line. Returns `true` if the search should continue.
+    /// Adds a line. Returns `false` if the search should stop.
     fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
         let line = String::from_utf8_lossy(bytes);
         let line = head(line.trim_end(), LINE);

@@ -70,7 +70,7 @@ impl ToolInvocation for SwitchModeTool {
 }
 
 impl SwitchModeTool {
-    /// Creates a call that leaves architect mode for this plan.
+    /// Creates a call that leaves architect mode to carry out this plan.
     pub(crate) fn from_action(plan: String) -> Self {
         Self {
             mode: Self::default_mode(),
@@ -134,8 +134,8 @@ impl SwitchModeTool {
     }
 }
 
-/// Returns the options of the permission request, each with the mode it leads to. Returns `None` if none is needed,
-/// since the other mode does not allow more.
+/// Returns the options of the permission request, each with the mode it selects. Returns `None` if no permission is
+/// needed, because the wanted mode does not allow more than the current one.
 fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
     let code = ask::option(
         "Yes, and change files without asking",

@@ -1,4 +1,4 @@
-//! The traits that every tool implements, and what all tools share.
+//! The traits that every tool implements, and the types that tools share.
 
 use std::fmt::Debug;
 
@@ -50,23 +50,23 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     /// Describes the call to the user.
     fn describe(&self, workspace: &Workspace) -> CallDescription;
 
-    /// Returns the action that the call is about to do, for mode and rules to decide on. Returns `None` for one that
-    /// is always allowed, and for a tool that requests permission by itself.
+    /// Returns the action of the call, which the mode and the rules decide on. Returns `None` if it is always allowed,
+    /// or if the tool requests permission itself.
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
         None
     }
 
-    /// Returns what needs permission, or `None` for a call that changes nothing here.
+    /// Returns the subject of a permission request, or `None` if the call changes nothing in the workspace.
     fn subject(&self) -> Option<AlwaysSubject> {
         None
     }
 
-    /// Returns `true` if the call may change something. It is not allowed in architect mode then.
+    /// Returns `true` if the call may change something. Architect mode does not allow such a call.
     fn may_change(&self) -> bool {
         self.subject().is_some()
     }
 
-    /// Returns `true` if the tool requests permission by itself, and starts once it is allowed.
+    /// Returns `true` if the tool requests permission itself, and starts once the user allows it.
     fn asks_for_itself(&self) -> bool {
         false
     }
@@ -82,12 +82,12 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         }
     }
 
-    /// Returns the change that the call would make to a file, so that the user sees it before the decision.
+    /// Returns the change that the call would make to a file, for the user to review before deciding.
     fn preview<'a>(&'a self, _: &'a Workspace) -> ToolFuture<'a, Option<TextChange>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// Runs the call at once if it is not shown as a tool call.
+    /// Runs the call at once if it is not shown as a tool call. Otherwise returns `None`.
     fn run_hidden<'a>(&'a self, _: &'a Workspace) -> Option<ToolFuture<'a>> {
         None
     }
@@ -124,7 +124,7 @@ pub(crate) struct ToolOutput {
     pub(crate) status: ToolStatus,
     /// The text for the model.
     pub(crate) text: String,
-    /// The content for the client; `None` leaves what is shown.
+    /// The content for the client, or `None` to keep what is shown.
     pub(crate) content: Option<Vec<ToolCallContent>>,
     /// The locations, if they differ from the ones in the description.
     pub(crate) locations: Option<Vec<ToolCallLocation>>,
@@ -166,9 +166,9 @@ impl ToolOutput {
 pub(crate) struct ToolExecution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ReportedCall,
-    /// The user's rules, for tools that find out only while running what they would do.
+    /// The user's rules, for tools that know their action only once they run.
     pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown. They stay visible whatever the result of the call.
+    /// The terminals that are shown. They stay visible regardless of the result.
     pub(crate) terminals: Vec<ToolCallContent>,
     /// The result of [`ToolInvocation::preview`], which the user may have seen.
     pub(crate) preview: Option<TextChange>,

@@ -106,7 +106,7 @@ impl WriteTool {
         let created = change.old.is_none();
         let said = if created { "Created" } else { "Wrote" };
         let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });
-        let said = format!("{said} `{}`, {} bytes.", self.path, change.new.len());
+        let said = format!("{said} `{}` ({} bytes).", self.path, change.new.len());
         Ok(ToolOutput::completed(said, vec![change.content()], data))
     }
 }

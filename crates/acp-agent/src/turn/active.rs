@@ -19,7 +19,7 @@ pub(crate) struct ActiveTurn<'a> {
     pub(crate) tools: &'a [ToolSpec],
     /// The maximum number of rounds.
     pub(crate) max_requests: usize,
-    /// The path of the user's own instructions, if there is one.
+    /// The path of the user's instruction file, if any.
     pub(crate) user_instructions: Option<&'a Path>,
     pub(crate) rules: &'a RuleFiles,
     pub(crate) workspace: &'a Workspace,
@@ -48,10 +48,10 @@ impl<'a> ActiveTurn<'a> {
         self.workspace.turn.usage(usage).await
     }
 
-    /// Shows the user a notice of the agent. It is sent as a thought: it must not look like a response of the model,
+    /// Shows the user a notice from the agent. It is sent as a thought: it must not look like a response of the model,
     /// and every client shows thoughts.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
-        // A thought of the model may follow, which clients join to this one.
+        // Clients join the thoughts of the model that may follow to this one.
         self.workspace.turn.thought(format!("{text}\n\n")).await
     }
 }

@@ -17,7 +17,7 @@ use crate::workspace::tool_failure::ToolFailure;
 pub(crate) enum TurnStart {
     /// Call the model.
     RunModel,
-    /// End the turn, because the agent has responded itself.
+    /// End the turn, because the agent has already responded.
     Answered,
 }
 
@@ -117,7 +117,7 @@ impl ActiveTurn<'_> {
     }
 }
 
-/// Returns the text that may start with a command.
+/// Returns the first block of a prompt if it is text, which may start with a command.
 fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     match content.first_mut()? {
         ContentBlock::Text(text) => Some(&mut text.text),
@@ -125,7 +125,7 @@ fn command_text(content: &mut [ContentBlock]) -> Option<&mut String> {
     }
 }
 
-/// Converts the failure of a turn that cannot start.
+/// Converts a failure to start a turn into a protocol error.
 fn to_protocol_error(fault: ToolFailure) -> acp::Error {
     match fault {
         ToolFailure::Stop(error) => error,

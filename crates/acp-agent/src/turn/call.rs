@@ -66,7 +66,7 @@ impl ActiveTurn<'_> {
             .map(result)
     }
 
-    /// Reports a call that is not valid.
+    /// Reports an invalid call as failed.
     async fn reject_call(
         &self,
         request: &ToolRequest,
@@ -90,11 +90,11 @@ impl ActiveTurn<'_> {
         Ok(failed_output(why))
     }
 
-    /// Asks the user to leave architect mode, which does not permit this call.
+    /// Asks the user to leave architect mode, which does not allow this call.
     async fn leave_architect_mode(&self, call: &dyn ToolInvocation) -> acp::Result<ToolOutput> {
         let title = call.describe(self.workspace).title;
         let plan = format!(
-            "Architect mode cannot change files or run commands. Leave it to continue. Next step:\n\n- {title}"
+            "Files cannot be changed and commands cannot be run in architect mode. Leave it to continue. Next step:\n\n- {title}"
         );
         let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
         let call = SwitchModeTool::from_action(plan);
@@ -174,7 +174,7 @@ impl ActiveTurn<'_> {
         execution: &mut ToolExecution<'_>,
     ) -> Result<ToolOutput, ToolFailure> {
         execution.workspace.check_cancelled()?;
-        // Decide before anything of a file is read, because a rule may deny reading it.
+        // Decide before reading the file, because a rule may deny that.
         let judged = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
@@ -208,7 +208,7 @@ impl ActiveTurn<'_> {
         call.run(execution, permit).await
     }
 
-    /// Requests permission if the mode and the rules require that for the call.
+    /// Requests permission if the mode and the rules require it for the call.
     async fn request_permission(
         &self,
         call: &dyn ToolInvocation,
@@ -216,7 +216,7 @@ impl ActiveTurn<'_> {
         change: Option<&TextChange>,
         execution: &ToolExecution<'_>,
     ) -> Result<AskOutcome, ToolFailure> {
-        // Decide again: the user may have changed the mode meanwhile.
+        // Decide again: the user may have changed the mode in the meantime.
         let judged = self
             .rules
             .decide(self.workspace, call.action(self.workspace));

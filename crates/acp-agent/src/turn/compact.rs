@@ -1,5 +1,4 @@
-//! When the conversation is compacted: before the context window is full, when it turns out to be full, and when the
-//! user asks for it.
+//! Compaction during a turn: before the context window is full, when a round does not fit into it, and on `/compact`.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
@@ -18,23 +17,23 @@ enum RoomPlan {
     /// Truncating long results of tool calls is enough.
     CutResults,
     Summarize(KeptTail),
-    /// Nothing in it can be omitted.
+    /// Nothing in the conversation can be omitted.
     Nothing,
 }
 
 /// Why the conversation was not compacted.
 enum RoomFailure {
-    /// Nothing in it can be omitted.
+    /// Nothing in the conversation can be omitted.
     NothingToCompact,
     Model(ModelError),
-    /// The turn ends.
+    /// The turn ends with this error.
     Stop(acp::Error),
 }
 
 impl RoomFailure {
     fn reason(&self) -> String {
         match self {
-            Self::NothingToCompact => "nothing in the conversation can be dropped".to_owned(),
+            Self::NothingToCompact => "nothing in the conversation can be omitted".to_owned(),
             Self::Model(error) => error.message.clone(),
             Self::Stop(error) => error.to_string(),
         }
@@ -93,7 +92,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Runs `/compact`: summarizes what comes before this prompt, whatever the context usage.
+    /// Runs `/compact`, which summarizes everything before this prompt, regardless of the context usage.
     pub(super) async fn compact_on_command(
         &self,
         conversation: &mut Conversation,
@@ -256,7 +255,7 @@ fn plan_compaction(conversation: &Conversation) -> RoomPlan {
     }
 }
 
-/// Plans a summary of what comes before the last prompt, if that is more than an earlier summary.
+/// Plans a summary of everything before the last prompt, if that is more than an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
     let messages = conversation.messages();
     let before = last_prompt(messages).and_then(|at| messages.get(..at));
@@ -275,9 +274,9 @@ fn compaction_report(plan: RoomPlan, tokens: Option<(u64, u64)>, window: Option<
     if let Some((before, after)) = tokens {
         said.push_str(&format!(": {before} tokens before, about {after} after"));
         if let Some(window) = window {
-            said.push_str(&format!(", of {window}"));
+            said.push_str(&format!(" (context window: {window})"));
         }
     }
-    said.push_str(". The model sees only what is left; the session still shows everything.");
+    said.push_str(". The model sees only what remains; the session still shows everything.");
     said
 }

@@ -17,15 +17,16 @@ use crate::tools::partial::{so_far, whole_members};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
-/// While the arguments are no longer than this, in bytes, they are parsed for details to show whenever a chunk arrives.
-/// Beyond it they are parsed, and shown, each time their length has doubled. So the cost of writing a long file grows
-/// with its length and not with its square.
+/// The size, in bytes, up to which arguments are parsed and shown for each chunk.
+///
+/// Longer ones are parsed and shown each time their length has doubled, so that the cost of writing a long file is
+/// linear in its length, not quadratic.
 const EACH_PIECE: usize = 1024;
 
-/// How long a call is held back while only its tool is known.
+/// The maximum time to hold back a call while only its tool is known.
 const HELD_BACK: Duration = Duration::from_secs(1);
 
-/// The maximum number of calls of a round that are shown while they are written. Further ones are shown when they run.
+/// The maximum number of calls per round that are shown while they are written. The rest are shown when they run.
 /// No model writes that many, but a broken one might.
 const MOST: usize = 64;
 
@@ -37,7 +38,7 @@ pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 struct DraftCall {
     /// `None` while the call is held back.
     handle: Option<ReportedCall>,
-    /// When the call is shown at the latest.
+    /// The deadline for showing the call.
     next_update: Instant,
     tool: String,
     arguments: String,
@@ -94,7 +95,7 @@ impl ActiveTurn<'_> {
         writing.show(self.workspace).await
     }
 
-    /// Shows the calls whose holding time is over.
+    /// Shows the held-back calls that are due.
     pub(super) async fn announce_due(&self, written: &mut DraftCalls) -> acp::Result<()> {
         let now = Instant::now();
         for writing in written.0.values_mut() {
@@ -120,7 +121,7 @@ impl DraftCall {
         Ok(())
     }
 
-    /// Shows what the user can see of the call and has not seen yet.
+    /// Shows the user new details of the call, if there are any.
     async fn show(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let length = self.arguments.len();
         if length > EACH_PIECE && length < self.described_bytes.saturating_mul(2) {
@@ -153,7 +154,7 @@ impl DraftCall {
     }
 }
 
-/// Describes a call of this tool whose arguments are not known yet.
+/// Describes a call of this tool before its arguments are known.
 fn describe_tool(
     servers: &SessionMcpServers,
     own: &[ToolSpec],
@@ -166,12 +167,12 @@ fn describe_tool(
 }
 
 impl DraftCalls {
-    /// Takes the call, if it is shown. The caller must report its end.
+    /// Removes a call and returns its handle, if it is shown. The caller must report its end.
     pub(super) fn take(&mut self, call: usize) -> Option<ReportedCall> {
         self.0.remove(&call)?.handle
     }
 
-    /// Returns when the next held-back call must be shown.
+    /// Returns the time at which the next held-back call must be shown.
     pub(super) fn due(&self) -> Option<Instant> {
         let held_back = self.0.values().filter(|writing| writing.handle.is_none());
         held_back.map(|writing| writing.next_update).min()
@@ -189,7 +190,7 @@ impl DraftCalls {
     }
 }
 
-/// Why a call that was shown does not run.
+/// The reason why a call that was shown does not run.
 pub(super) enum DraftInterruption {
     /// The turn was cancelled.
     Cancelled,
@@ -198,7 +199,7 @@ pub(super) enum DraftInterruption {
 }
 
 impl DraftInterruption {
-    /// Returns what this end of a round means for calls that did not run.
+    /// Returns the reason that applies to the remaining calls when a round ends like this.
     pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
         match ended {
             Err(acp::Error::Cancelled) => Self::Cancelled,

@@ -7,7 +7,7 @@ use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::reported_call::ReportedCall;
 use crate::tools::tool::ToolOutput;
 
-/// Returns a text for the model on arguments that are not a JSON object.
+/// Explains to the model why its arguments are not a JSON object.
 pub(super) fn unreadable(written: &str) -> String {
     match serde_json::from_str::<Value>(written) {
         Ok(_) => "The arguments must be a JSON object.".to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn unreadable(written: &str) -> String {
     }
 }
 
-/// Creates an update with the final fields of a call that is shown already. The status does not change.
+/// Creates an update with the final fields of a call that was already shown. The status does not change.
 pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
     let mut update = ToolCallUpdate::new(&report.tool_call_id)
         .title(&report.title)

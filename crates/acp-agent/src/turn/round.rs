@@ -1,5 +1,4 @@
-//! A round of a turn: one request to the model, whose response is shown as it streams and whose tool calls are then
-//! run.
+//! A round of a turn: sends one request to the model, streams the response to the client, and runs its tool calls.
 
 use acp::v1::StopReason;
 
@@ -19,7 +18,7 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
-    /// The calls that are already shown.
+    /// The calls that are shown or held back while the model writes them.
     drafts: DraftCalls,
     sealed: Option<OpaqueParts>,
     usage: Option<TokenUsage>,
@@ -72,7 +71,7 @@ impl ActiveTurn<'_> {
             (Ok(()), _) => None,
         };
         for (n, call) in calls.iter().enumerate() {
-            // Every call gets a result in any case, because no provider accepts a conversation in which one is missing.
+            // Every call gets a result, because providers reject a conversation in which one is missing.
             let result = match &ended {
                 None => self.execute(call, written.take(n)).await,
                 Some(_) => Ok(skipped_result(call)),
@@ -100,7 +99,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Streams the model's response to the client. `reply` holds what has arrived so far, after an error too.
+    /// Streams the model's response to the client. `reply` holds what has arrived so far, even after an error.
     async fn receive_reply(
         &self,
         conversation: &Conversation,
@@ -143,8 +142,7 @@ impl ActiveTurn<'_> {
                         .await?;
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
-                // Sent as a thought. Clients show a thought as it comes and hide it afterwards, and none takes it for a
-                // part of the response.
+                // Sent as a thought: clients show it as it arrives, and do not take it for a part of the response.
                 Some(Ok(Step::Delay(why))) => {
                     let broke_off =
                         "The response was cut off before this call was complete. Nothing was done.";
@@ -162,7 +160,7 @@ impl ActiveTurn<'_> {
                 }
                 Some(Err(error)) => {
                     reply.has_overflowed = error.kind == ModelErrorKind::ContextFull;
-                    tracing::warn!(model = self.model().name(), %error, "the model failed");
+                    tracing::warn!(model = self.model().name(), %error, "the model request failed");
                     return Err(failure(error));
                 }
             }

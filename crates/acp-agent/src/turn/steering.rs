@@ -8,7 +8,7 @@ use crate::context::conversation::Conversation;
 use crate::model::message::ModelMessage;
 use crate::session::steering::Steering;
 
-/// Closes the steering queue when dropped, so also when the turn is dropped.
+/// A guard that closes the steering queue when dropped, and so also when the turn is dropped.
 pub(super) struct SteeringGuard<'a>(&'a Steering);
 
 impl Drop for SteeringGuard<'_> {
@@ -18,7 +18,7 @@ impl Drop for SteeringGuard<'_> {
 }
 
 impl ActiveTurn<'_> {
-    /// Makes the turn accept messages until the returned guard is dropped.
+    /// Accepts steering messages until the returned guard is dropped.
     pub(super) fn open_steering(&self) -> SteeringGuard<'_> {
         self.state.steering.open();
         SteeringGuard(&self.state.steering)

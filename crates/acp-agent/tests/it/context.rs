@@ -95,7 +95,7 @@ async fn the_model_sees_the_branch_and_the_files_that_the_rules_let_it_read() {
             &format!("- Shell: {shell}\n") as &str,
             "- Git: branch `fix/the-bug`\n",
             "```\n.acp/\nsrc/\nzebra.txt\n```\n",
-            "Entries omitted because of rules: 1.",
+            "Entries omitted due to permission rules: 1.",
         ];
         assert!(in_order(&told, &parts), "{told}");
         assert!(
@@ -107,7 +107,7 @@ async fn the_model_sees_the_branch_and_the_files_that_the_rules_let_it_read() {
         session.prompt("again").await.unwrap();
         let told = heard.last().instructions;
         assert!(
-            told.contains("- Git: detached at `123456789012`\n"),
+            told.contains("- Git: detached HEAD at `123456789012`\n"),
             "{told}"
         );
 
@@ -134,7 +134,7 @@ async fn names_that_would_break_a_line_and_what_is_beyond_the_limit_are_left_out
     f.says("go").await;
     let told = heard.last().instructions;
     assert!(!told.contains("# Instructions"), "{told}");
-    assert!(told.contains("\nFurther entries are omitted.\n"), "{told}");
+    assert!(told.contains("\nThe remaining entries are omitted.\n"), "{told}");
     let listed = told.lines().filter(|line| line.starts_with("file-"));
     assert!((98..=100).contains(&listed.count()), "{told}");
 }

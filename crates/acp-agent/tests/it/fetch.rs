@@ -307,7 +307,7 @@ async fn what_is_too_large_or_no_text_or_missing_is_told() {
         "document too large (limit: 4 MiB).",
         "document too large (limit: 4 MiB).",
         "not text: image/png, 4 bytes.",
-        "answers 404 Not Found.\nno such page",
+        "returned 404 Not Found.\nno such page",
         "answers 500 Internal Server Error.\nout of cheese",
         "invalid HTTP",
     ]) {

@@ -66,7 +66,7 @@ async fn what_the_project_forbids_is_forbidden_in_every_mode() {
             said.contains("open.txt:1") && !said.contains("key.txt"),
             "{said}"
         );
-        assert!(said.contains("omitted because of rules: 1."), "{said}");
+        assert!(said.contains("omitted due to permission rules: 1."), "{said}");
         assert!(f.asked().is_empty());
     }
 }
@@ -79,7 +79,7 @@ async fn what_must_not_be_read_is_not_named_either() {
         (
             "list",
             json!({"path": "secret"}),
-            "omitted because of rules",
+            "omitted due to permission rules",
         ),
         ("glob", json!({"pattern": "**/*"}), "open/plan.txt"),
         ("search", json!({"pattern": "needle"}), "open/plan.txt:1"),
@@ -118,7 +118,7 @@ async fn what_must_not_be_read_is_not_named_either() {
         // It is said that this is not all, where it is not.
         let whole = shown == "c.txt";
         assert_eq!(
-            !texts(call).contains("omitted because of rules:"),
+            !texts(call).contains("omitted due to permission rules:"),
             whole,
             "{look}"
         );

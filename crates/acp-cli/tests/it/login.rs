@@ -165,7 +165,7 @@ fn fill_in(terminal: &mut CommandTerminal) {
     // What is in brackets is what it is if nothing is typed.
     terminal.answer("days (optional, 1 or more) [30]: ", "\n");
     terminal.answer("2) Large - costs more", "3\n");
-    terminal.answer("is not a number from 1 to 2", "2\n");
+    terminal.answer("Enter a number from 1 to 2", "2\n");
     terminal.answer("share (optional, y/n): ", "\n");
     terminal.answer("3) bugs", "1,2,3\n");
     terminal.answer("Choose at most 2", "3,1\n");

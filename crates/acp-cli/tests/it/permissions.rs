@@ -336,7 +336,7 @@ fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
     for option in [
         "touch made",
         "1) Allow once",
-        "2) Allow exactly this for the session",
+        "2) Allow exactly this in this session",
         "3) Always allow exactly this in this project",
         "4) Reject",
         "5) Always reject exactly this in this project",

@@ -1,4 +1,4 @@
-//! Actions: what an agent is about to do, as far as rules can tell.
+//! An agent's actions, as permission rules see them.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use super::command::CommandLine;
 use crate::roots::{PathError, Roots};
 use crate::trusted_files::is_ordinary;
 
-/// Variables that only change how a command displays things, not which command it is.
+/// Environment variables that affect only a command's output, not which command runs.
 const HARMLESS: [&str; 12] = [
     "CI",
     "CLAUDECODE",
@@ -28,25 +28,25 @@ const HARMLESS: [&str; 12] = [
     "TZ",
 ];
 
-/// An action to decide about with [`Permissions::decide`](super::Permissions::decide).
+/// An action of the agent, for [`Permissions::decide`](super::Permissions::decide) to decide on.
 #[derive(Debug, Clone)]
 pub struct Action {
-    /// The kind, as the agent reports it or as it is known.
+    /// The kind, as the agent reports it or as the method implies it.
     pub(crate) kind: ToolKind,
-    /// The files that the action is about.
+    /// The files that the action works on.
     pub(crate) paths: Vec<ActionPath>,
-    /// The commands that it runs.
+    /// The commands that the action runs.
     pub(crate) commands: Vec<CommandLine>,
-    /// Whether its input names a command in a form that cannot be read.
+    /// Whether the tool's input contains a command in an unknown form.
     pub(crate) has_unreadable_command: bool,
-    /// Whether its commands run in the session's roots, as far as known.
+    /// Whether all commands run under the session's roots, as far as known.
     pub(crate) is_in_home: bool,
-    /// The one directory in which all of its commands run, without symlinks. `None` if there are no commands, if they
-    /// run in several directories, or if the directory does not exist.
+    /// The directory in which all commands run, without symlinks. `None` if there are no commands, if they run in
+    /// several directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
-    /// Whether it changes files, whatever its kind: it has a diff.
+    /// Whether the action changes files: it has a diff, whatever its kind.
     pub(crate) is_change: bool,
-    /// Whether it shows a terminal, and so runs something, whatever its kind.
+    /// Whether the tool call has a terminal, and so runs something, whatever its kind.
     has_terminal: bool,
 }
 
@@ -60,8 +60,10 @@ const COMMAND_KEYS: [&str; 6] = [
     "shell_command",
 ];
 
-/// The keys for its arguments, if they are separate, and for its working directory.
+/// The keys for the command's arguments, if they are separate.
 const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
+
+/// The keys for the command's working directory.
 const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "workingDirectory"];
 
 /// The keys for the files that a tool works on.
@@ -78,12 +80,12 @@ const PATH_KEYS: [&str; 10] = [
     "target_file",
 ];
 
-/// A file that an action is about.
+/// A file that an action works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActionPath {
-    /// The path as it was given, absolute and without `.` and `..`.
+    /// The path as given, made absolute, without `.` and `..`.
     pub(crate) given_path: PathBuf,
-    /// The real path. `None` if it is unknown.
+    /// The path without symlinks. `None` if it is unknown.
     pub(crate) real_path: Option<PathBuf>,
     /// Whether the file is under the session's roots and no other program runs or trusts it. Checked only for a file
     /// that an agent is about to change.
@@ -91,8 +93,8 @@ pub(crate) struct ActionPath {
 }
 
 impl Action {
-    /// Returns what an agent requests permission for: the files of its tool call's locations, diffs and input, and the
-    /// commands of its input.
+    /// Returns the action of a permission request: the files in the tool call's locations, diffs and input, and the
+    /// commands in its input.
     pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
         let mut action = Self::of_kind(call.kind.clone());
@@ -124,7 +126,7 @@ impl Action {
         paths.dedup();
         let targets = paths.into_iter().map(|path| action_path(path, roots));
         let mut targets: Vec<ActionPath> = targets.collect();
-        // One file may be named in several ways, for example relative to the first root.
+        // The same file may be given in several ways, for example relative to the first root.
         targets.sort_unstable_by(|a, b| a.given_path.cmp(&b.given_path));
         targets.dedup();
         action.paths = targets;
@@ -169,7 +171,7 @@ impl Action {
     pub fn for_file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         let changes = kind == ToolKind::Edit;
         let mut target = action_path(path, roots);
-        // Checks the path as it was given: `link/..` need not lead back.
+        // Check the path as given: `link/..` may lead elsewhere.
         target.is_ordinary = changes && is_ordinary(&absolute_path(path, roots), roots);
         Self {
             is_change: changes,
@@ -178,7 +180,7 @@ impl Action {
         }
     }
 
-    /// Returns the action of running a line in a shell in the directory `cwd`.
+    /// Returns the action of running a shell line in the directory `cwd`.
     #[must_use]
     pub fn for_command(line: &str, cwd: &Path, roots: &Roots) -> Self {
         let mut command = CommandLine::from_line(line);
@@ -191,7 +193,7 @@ impl Action {
         action
     }
 
-    /// Returns an action of which only the kind is known.
+    /// Returns an action of this kind, without files or commands.
     #[must_use]
     pub fn of_kind(kind: ToolKind) -> Self {
         Self {
@@ -206,7 +208,7 @@ impl Action {
         }
     }
 
-    /// Returns the action of running a command through the client.
+    /// Returns the action of a `terminal/create` request.
     pub(crate) fn for_terminal(request: &CreateTerminalRequest, roots: &Roots) -> Self {
         let mut command = CommandLine::from_terminal_request(&request.command, &request.args);
         command.cwd = request.cwd.as_ref().map(PathBuf::from);
@@ -260,7 +262,7 @@ impl Action {
 }
 
 impl CommandLine {
-    /// Sets the variables that the command is started with. Only those that could make it another command are stored.
+    /// Sets the command's environment variables. Keeps only those that could change which command runs.
     fn add_variables(&mut self, variables: Vec<(String, String)>) {
         self.env = variables;
         self.env.retain(|(name, value)| {
@@ -271,8 +273,8 @@ impl CommandLine {
     }
 }
 
-/// Parses the command in a tool's input, with arguments that may be separate. `None` if it is neither a line nor a list
-/// of words.
+/// Parses the command in a tool's input, with arguments that may be separate. Returns `None` if it is neither a line
+/// nor a list of words.
 fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
     let words = |value: &Value| -> Option<Vec<String>> {
         let words = value.as_array()?.iter();
@@ -296,7 +298,7 @@ fn parse_command(value: &Value, arguments: Option<&Value>) -> Option<CommandLine
     }
 }
 
-/// Returns the strings under these keys, which may be strings or lists of strings.
+/// Returns the strings under these keys, whose values may be strings or lists of strings.
 fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     let mut texts = Vec::new();
     for value in keys.iter().filter_map(|key| input.get(key)) {
@@ -309,7 +311,7 @@ fn text_values<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
     texts
 }
 
-/// Parses environment variables from an object or from the protocol's list. `None` if the form is unknown.
+/// Parses environment variables from an object or from a list as in the protocol. Returns `None` for other forms.
 fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     match value {
         Value::Object(variables) => variables
@@ -327,13 +329,13 @@ fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// Returns the path made absolute from the first root.
+/// Returns the absolute path. A relative path is relative to the first root.
 fn absolute_path(path: &str, roots: &Roots) -> PathBuf {
     let first = roots.paths().next().unwrap_or(Path::new(""));
     first.join(path)
 }
 
-/// Resolves a path. A relative path is relative to the first root.
+/// Returns both forms of a path. A relative path is relative to the first root.
 fn action_path(path: &str, roots: &Roots) -> ActionPath {
     let path = absolute_path(path, roots);
     ActionPath {
@@ -343,7 +345,7 @@ fn action_path(path: &str, roots: &Roots) -> ActionPath {
     }
 }
 
-/// Resolves the path, also outside the roots and where nothing exists yet.
+/// Resolves the symlinks in a path, even outside the roots or where nothing exists yet.
 fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
     match roots.resolve(path) {
         Ok(place) => return Some(place.name()),
@@ -367,7 +369,7 @@ fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
     }
 }
 
-/// Returns the path without `.`, and with `..` taken as one step up.
+/// Removes `.` and `..` from the path without following symlinks.
 fn normalize_path(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();
     for component in path.components() {

@@ -19,9 +19,9 @@ pub enum AlwaysEffect {
     },
     /// Nothing is remembered here. The agent may remember it, for as long as it chooses.
     LeftToAgent,
-    /// Nothing is remembered here, because this rule has the user asked each time.
+    /// Nothing is remembered here, because this rule requires asking each time.
     AskEachTime(DecisionSource),
-    /// The name of each option says its effect: the agent has not asked, and the options are this program's own.
+    /// Each option's name says its effect: the agent did not ask, and the options are this program's own.
     OwnOptions,
 }
 

@@ -6,13 +6,13 @@ use super::command_parts::{CommandPart, split_command};
 use super::shell;
 use crate::program;
 
-/// The longest line that is examined, in bytes.
+/// The maximum length of a line to examine, in bytes.
 const LONGEST: usize = 1024 * 1024;
 
-/// How deeply shells may be nested.
+/// The maximum nesting depth of shells.
 const DEEPEST: usize = 4;
 
-/// Shells whose `-c LINE` is read as the line itself.
+/// Shells for which `-c LINE` counts as the line itself.
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
 
 /// Directories of the system's own shells. A shell elsewhere may be anything.
@@ -28,24 +28,24 @@ const SHELL_PLACES: [&str; 5] = [
 /// A command that an agent wants to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandLine {
-    /// The line as entered in a shell. For a shell that is started to run a line, that line.
+    /// The line as entered in a shell. If the command is a shell that runs a line, that line.
     line: String,
-    /// Who splits the line into words.
+    /// How the line is split into words.
     origin: WordOrigin,
     /// The working directory, if one is given.
     pub(crate) cwd: Option<PathBuf>,
-    /// The variables that it gets and that could make it another command, such as `PATH`.
+    /// Environment variables that could change which command runs, such as `PATH`.
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// Who splits a line into words.
+/// How a line is split into words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WordOrigin {
-    /// A shell, which also expands them.
+    /// By a shell, which also expands the words.
     Shell,
-    /// The agent gave words. They are quoted in the line, and no shell is involved.
+    /// By the agent, without a shell. The words are quoted in the line.
     Words,
-    /// The line is either a shell line or the path of a program, depending on which files exist.
+    /// By a shell or not at all: whether the line is the path of a program depends on which files exist.
     Ambiguous,
 }
 
@@ -106,7 +106,7 @@ impl CommandLine {
     }
 
     /// Returns `true` if both look the same to the user: the same line, in the same directory, with the same variables.
-    /// Words are quoted in the line, so it does not matter who splits it.
+    /// Words are quoted in the line, so it does not matter how it is split.
     pub(crate) fn looks_same(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
@@ -116,8 +116,8 @@ impl CommandLine {
         &self.line
     }
 
-    /// Returns the line with a mark before each character that a shell interprets, which no wildcard may allow. `None`
-    /// if the line cannot be read.
+    /// Returns the line with a mark before each character that a shell interprets. No wildcard matches marked
+    /// characters. Returns `None` if the line cannot be parsed.
     pub(super) fn marked(&self) -> Option<String> {
         if self.line.len() > LONGEST || self.line.contains(shell::MARK) {
             return None;
@@ -129,8 +129,8 @@ impl CommandLine {
         }
     }
 
-    /// Returns everything in the line that could be a command: rather too much than too little. `None` if the line is
-    /// too long to examine.
+    /// Returns every part of the line that could be a command, erring on the side of too many. Returns `None` if the
+    /// line is too long to examine.
     pub(super) fn parts(&self) -> Option<Vec<CommandPart>> {
         match self.line.len() > LONGEST {
             true => None,
@@ -139,12 +139,12 @@ impl CommandLine {
     }
 }
 
-/// Trims the blanks and line ends around the line that mean nothing to a shell.
+/// Trims leading and trailing blanks and line ends, which shells ignore.
 fn trim_line(line: &str) -> &str {
     line.trim_matches([' ', '\t', '\n'])
 }
 
-/// Returns the line that a shell is started with, if the words start a system shell with nothing but a line.
+/// Returns the line that a shell runs, if the words start a system shell with that line and nothing else.
 fn shell_script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     let [program, flags, line] = words else {
         return None;

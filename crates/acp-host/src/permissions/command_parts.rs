@@ -1,27 +1,29 @@
-//! Splits a command line, to find the commands that a rule to deny or ask is about.
+//! Splits command lines into the commands that ask and deny rules may match.
 //!
-//! It finds rather too much than too little: what a shell would not run may be taken for a command here, such as the
-//! text after `sudo` or in the quotes of `bash -c`. Nothing here allows anything.
+//! This errs on the side of finding too much: it may take text for a command that a shell would not run, for example
+//! after `sudo` or in quotes after `bash -c`. The result is never used to allow anything.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::wrappers;
 
-/// The maximum number of parts of a line, and of bytes in all of them.
+/// The maximum number of parts of a line.
 const MOST_PARTS: usize = 64 * 1024;
+
+/// The maximum size of all parts of a line, in bytes.
 const MOST_TEXT: usize = 64 * 1024 * 1024;
 
-/// Stands for a blank within a word.
+/// The placeholder for a blank within a word.
 const INNER_BLANK: &str = "\u{1}";
 
-/// Something in a line that could be a command.
+/// A part of a line that could be a command.
 #[derive(Debug, Clone)]
 pub(super) struct CommandPart {
     text: Arc<str>,
-    /// The text, with blanks inside words replaced, so that words are separable.
+    /// The text with blanks inside words replaced, so that only words are separated by blanks.
     words: Arc<str>,
-    /// The offset at which the command starts, in either text.
+    /// The offset in both texts at which the command starts.
     start: usize,
 }
 
@@ -37,7 +39,7 @@ impl CommandPart {
     }
 }
 
-/// Returns everything in the line that could be a command. `None` if that is too much.
+/// Returns every part of the line that could be a command, or `None` if there are too many.
 pub(super) fn split_command(line: &str) -> Option<Vec<CommandPart>> {
     let mut apart = CommandParts::default();
     apart.add_parts(line.into(), line.into(), [0])?;
@@ -55,7 +57,7 @@ struct CommandParts {
 }
 
 impl CommandParts {
-    /// Adds to the total size. `None` if it is too large.
+    /// Adds to the total size. Returns `None` if a limit is exceeded.
     fn add_size(&mut self, size: usize) -> Option<()> {
         self.size += size;
         (self.size <= MOST_TEXT && self.parts.len() <= MOST_PARTS).then_some(())
@@ -78,7 +80,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Splits a line. `is_code` means that something in the line runs the text that it is given.
+    /// Splits a line. `is_code` means that a program in the line runs the text that it is given.
     fn split_line(&mut self, line: &str, is_code: bool) -> Option<()> {
         let line = line.replace("\\\r\n", "").replace("\\\n", "");
         let line = line.replace("${IFS}", " ").replace("$IFS", " ");
@@ -104,7 +106,7 @@ impl CommandParts {
         Some(())
     }
 
-    /// Splits one command.
+    /// Splits one command, given as words.
     fn split_command_words(&mut self, words: &[String], is_code: bool) -> Option<()> {
         let skipped = words.iter().take_while(|word| is_assignment(word)).count();
         let words = words.get(skipped..).unwrap_or_default();
@@ -136,7 +138,7 @@ impl CommandParts {
         }
         starts.sort_unstable();
         starts.dedup();
-        // Replace a blank of several bytes by one of a single byte, so that offsets agree.
+        // Use the plain text if a blank had several bytes: the offsets would differ.
         let spaced = match spaced.len() == text.len() {
             true => spaced,
             false => text.clone(),
@@ -175,7 +177,7 @@ impl CommandParts {
     }
 }
 
-/// Returns where values may start in an option: `--command=VALUE`, `-cVALUE`, `-qcVALUE`.
+/// Returns the offsets at which an option's value may start: `--command=VALUE`, `-cVALUE`, `-qcVALUE`.
 fn value_starts(word: &str) -> impl Iterator<Item = usize> {
     let is_option = word.starts_with('-');
     let equals = word.find('=').map(|at| at + 1);
@@ -187,7 +189,7 @@ fn value_starts(word: &str) -> impl Iterator<Item = usize> {
         .into_iter()
 }
 
-/// Returns the value of an alias that git is given with `-c alias.NAME=VALUE`.
+/// Returns the value of a git alias that is set with `-c alias.NAME=VALUE`.
 fn git_alias_value(word: &str) -> Option<&str> {
     let alias = word.find("alias.").and_then(|at| word.get(at..))?;
     alias.split_once('=').map(|(_, value)| value)
@@ -222,7 +224,7 @@ fn bare_name(program: &str) -> &str {
     program_stem(program).unwrap_or(file_name(program))
 }
 
-/// Returns the words of a piece of a line that may be cut anywhere, even within quotes.
+/// Splits a piece of a line into words. The piece may be cut anywhere, even within quotes.
 fn rough_words(piece: &str) -> Vec<String> {
     let piece = piece.trim().trim_end_matches('$').trim_end();
     shell_words::split(piece).unwrap_or_else(|_| {
@@ -231,7 +233,7 @@ fn rough_words(piece: &str) -> Vec<String> {
     })
 }
 
-/// Returns the commands of a line, split where a shell splits, without their redirections.
+/// Splits a line into commands as a shell does, and drops redirections.
 fn split_shell_line(line: &str) -> Vec<Vec<String>> {
     let mut splitter = CommandSplitter::default();
     let mut chars = line.chars().peekable();

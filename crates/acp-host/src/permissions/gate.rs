@@ -1,4 +1,4 @@
-//! The gate that every action of the agent passes: those it requests permission for, and those it takes without asking.
+//! The permission gate for all actions of the agent, whether it requests permission or not.
 
 use acp::client::PermissionRequest;
 use acp::{Error, Result, jsonrpc};
@@ -14,7 +14,7 @@ use super::{
 use crate::host::HostSession;
 use crate::roots::Roots;
 
-/// Decides about actions, with an existing decision or by asking the user.
+/// Decides whether actions are allowed, by rules and earlier answers or by asking the user.
 pub(crate) struct PermissionGate<P> {
     permissions: Permissions,
     prompter: P,
@@ -23,7 +23,7 @@ pub(crate) struct PermissionGate<P> {
     trusts_agent_to_ask: bool,
 }
 
-/// A question for the user.
+/// A permission question for the user.
 pub(crate) struct GateQuestion {
     action: Action,
     description: String,
@@ -37,8 +37,8 @@ impl GateQuestion {
         self.rule.is_some()
     }
 
-    /// Returns `true` if an earlier answer in the session covers the action, and uses that grant up. `change` is the
-    /// change of a file, if any.
+    /// Uses up a grant that covers the action, and returns `true` if the session has one. `change` is the change to a
+    /// file, if any.
     pub(crate) fn take_grant(&self, session: &HostSession, change: Option<FileEdit<'_>>) -> bool {
         let mut grants = session.grants.lock();
         let for_session = self.rule.is_none() && grants.covers_for_session(&self.action);
@@ -71,7 +71,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     /// Handles a permission request.
     ///
     /// # Errors
-    /// The request is malformed: the meaning of an answer to it would be unclear.
+    /// The request is malformed: an answer to it would be ambiguous.
     pub(crate) async fn request(
         &self,
         grants: &Grants,
@@ -117,7 +117,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         Ok(outcome)
     }
 
-    /// Decides about an action that the agent takes without asking. Returns the question if the user must decide.
+    /// Decides on an action that the agent takes without asking. Returns the question if the user must decide.
     pub(crate) fn decide(&self, action: Action, what: String) -> Result<Option<GateQuestion>> {
         let rule = match self.permissions.decide(&action) {
             PermissionDecision::Allow => return Ok(None),
@@ -150,7 +150,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             "Allow once",
             PermissionOptionKind::AllowOnce,
         )];
-        // Where a rule asks each time, "always" is not offered.
+        // "Always" is not offered if a rule requires asking each time.
         let each_time = question.rule.is_some();
         let project = !each_time && self.permissions.can_remember(&question.action);
         let for_session = match question.action.commands.first() {
@@ -162,10 +162,10 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             {
                 Some("Allow all edits to project files in this session")
             }
-            // Each change to a file that other programs run or trust is asked about.
+            // The user is asked about each change to files that other programs run or trust.
             None => None,
-            // What is remembered must be everything that was shown.
-            Some(command) if command.env.is_empty() => Some("Allow exactly this for the session"),
+            // A grant covers a command without variables, so it must have been shown without any.
+            Some(command) if command.env.is_empty() => Some("Allow exactly this in this session"),
             Some(_) => None,
         };
         if let Some(name) = for_session.filter(|_| !each_time) {
@@ -258,16 +258,20 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     }
 }
 
-/// Ids of the options for the session and the project, in questions that the agent did not ask.
+/// The id of the option to allow in the session, in questions of this program's own.
 const SESSION: &str = "session";
+
+/// The id of the option to always allow in the project.
 const PROJECT: &str = "project";
+
+/// The id of the option to always reject in the project.
 const NEVER: &str = "never";
 
 fn rejected_error() -> Error {
     Error::Rpc(jsonrpc::Error::internal("rejected by the user"))
 }
 
-/// Checks that the meaning of an answer to the request is clear.
+/// Checks that an answer to the request is unambiguous.
 fn check_request(request: &PermissionRequest) -> Result<(), String> {
     let mut options = request.options.iter();
     while let Some(option) = options.next() {
@@ -282,7 +286,7 @@ fn check_request(request: &PermissionRequest) -> Result<(), String> {
     }
 }
 
-/// Returns what a request is about, for the user.
+/// Returns a short description of a request for the user.
 fn describe_request(request: &PermissionRequest) -> String {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];

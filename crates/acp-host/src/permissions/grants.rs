@@ -1,9 +1,8 @@
-//! Grants: what an answer "allow" covers beyond the permission request itself. It covers the commands and files of the
-//! tool call, when the agent then runs or changes them through the client.
+//! Grants, which cover what an agent does through the client after the user has allowed its tool call.
 //!
 //! An agent that asks first then does what it asked for: it was allowed to run `make`, and calls `terminal/create`. A
-//! grant connects the two, so that the user is not asked twice. It covers what the user was shown and nothing else, and
-//! ends with the turn and with its tool call. What no grant covers is asked about.
+//! grant connects the two, so that the user is not asked twice. It covers only what the user was shown, and ends with
+//! its tool call or with the turn. Anything else needs another question.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -18,28 +17,28 @@ use acp_wire::v2::ToolCallStatus;
 use super::action::Action;
 use super::command::CommandLine;
 
-/// How many grants a session stores. The oldest is dropped first, and what it covered is asked about again.
+/// The maximum number of grants in a session. The oldest is dropped first, and the user may be asked again.
 const MOST_GRANTS: usize = 64;
 
-/// How many commands are stored that are allowed for the whole session.
+/// The maximum number of commands that are allowed for a whole session.
 const MOST_COMMANDS: usize = 1024;
 
-/// How many results are tried when the fragments of a diff fit into a file in several ways.
+/// The maximum number of results to try when a diff's fragments fit into a file in several ways.
 const MOST_RESULTS: usize = 4;
 
 /// The keys under which agents put a file's new text in a tool's input.
 const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_text"];
 
-/// A change to a file that is about to be written.
+/// A change that is about to be written to a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileEdit<'a> {
-    /// The current text. `None` if it has none that can be read.
+    /// The current text. `None` if it does not exist or cannot be read.
     pub(crate) old: Option<&'a str>,
     /// The new text.
     pub(crate) new: &'a str,
 }
 
-/// The grants of a session, shared by all its actions that run at the same time.
+/// The grants of a session, shared by its concurrent actions.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(Mutex<SessionGrants>);
 
@@ -48,7 +47,7 @@ impl Grants {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends the grants of a turn that has ended.
+    /// Ends the grants of the current turn.
     pub(crate) fn turn_ended(&self) {
         self.lock().turn_ended();
     }
@@ -57,42 +56,42 @@ impl Grants {
 /// The grants of a session.
 #[derive(Debug, Default)]
 pub(super) struct SessionGrants {
-    /// How many turns have ended.
+    /// The number of turns that have ended.
     ended_turns: u64,
     grants: VecDeque<Grant>,
-    /// Commands that may run for the whole session.
+    /// Commands that are allowed for the whole session, with their working directories.
     commands: HashSet<(String, PathBuf)>,
-    /// Whether files may be changed for the whole session, except those that other programs run or trust.
+    /// Whether edits are allowed for the whole session, except of files that other programs run or trust.
     allows_edits: bool,
 }
 
-/// What one "allow" covers.
+/// The commands and files that one "allow" answer covers.
 #[derive(Debug)]
 struct Grant {
     tool_call: ToolCallId,
     scope: GrantScope,
-    /// Each may run once.
+    /// Commands that may run once each.
     commands: Vec<CommandLine>,
     reads: Vec<PathBuf>,
     edits: Vec<GrantedEdit>,
 }
 
-/// The turn in which a question was asked. A grant holds only there.
+/// The turn in which a question was asked. Its grant applies only in that turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GrantScope {
-    /// How many turns had ended when it was asked.
+    /// The number of turns that had ended when the question was asked.
     ended_turns: u64,
     is_in_turn: bool,
 }
 
-/// A file that may be changed, and how.
+/// A change to a file that a grant covers.
 #[derive(Debug)]
 struct GrantedEdit {
     file: PathBuf,
     shown_edit: ShownChange,
 }
 
-/// What the user saw of a change.
+/// A change as the user saw it.
 #[derive(Debug)]
 enum ShownChange {
     /// The whole new text.
@@ -102,7 +101,7 @@ enum ShownChange {
 }
 
 impl SessionGrants {
-    /// Returns the scope of a question that is asked now.
+    /// Returns the scope for a question that is asked now.
     pub(super) fn current_scope(&self, thread: &ThreadHandle) -> GrantScope {
         GrantScope {
             ended_turns: self.ended_turns,
@@ -115,7 +114,7 @@ impl SessionGrants {
         self.grants.clear();
     }
 
-    /// Adds the grant of a request that was asked in the scope `when`.
+    /// Adds a grant for a request that was made in the scope `when`.
     pub(super) fn add(&mut self, request: &PermissionRequest, action: &Action, when: GrantScope) {
         if when.ended_turns != self.ended_turns {
             // The answer came too late: the turn has ended.
@@ -128,7 +127,7 @@ impl SessionGrants {
         self.grants.push_back(grant);
     }
 
-    /// Allows these commands, or changes of files, for the whole session.
+    /// Allows the action's commands, or all edits, for the whole session.
     pub(super) fn add_for_session(&mut self, action: &Action) {
         if action.commands.is_empty() {
             self.allows_edits |= action.kind == ToolKind::Edit;
@@ -142,7 +141,7 @@ impl SessionGrants {
         }
     }
 
-    /// Returns `true` if a grant for the whole session covers an action that the agent takes without asking.
+    /// Returns `true` if a grant for the whole session covers the action.
     pub(super) fn covers_for_session(&self, action: &Action) -> bool {
         if action.commands.is_empty() {
             return self.allows_edits
@@ -159,8 +158,8 @@ impl SessionGrants {
         })
     }
 
-    /// Returns `true` if a grant covers an action that the agent takes without asking, and uses that up: a command runs
-    /// once, and a change is made once. Files may be read any number of times.
+    /// Uses up a grant that covers the action, and returns `true` if there is one. A command may run once, and a change
+    /// may be made once. Files may be read any number of times.
     pub(super) fn use_up_grant(
         &mut self,
         action: &Action,
@@ -259,7 +258,7 @@ impl Grant {
     }
 }
 
-/// Returns `true` if the user was told that files are changed.
+/// Returns `true` if the user could see that the action changes files.
 fn is_edit(action: &Action) -> bool {
     action.is_change
         || matches!(
@@ -268,8 +267,8 @@ fn is_edit(action: &Action) -> bool {
         )
 }
 
-/// Returns what the request shows of the change of a file. `None` if it shows nothing of it, or only changes of other
-/// files: a change that the user has not seen is not allowed, and is asked about when it is made.
+/// Returns the change to a file that the request shows. Returns `None` if it shows none, or only changes to other
+/// files: a change that the user has not seen is not granted, and the user is asked when it is made.
 fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
     let is_it = |path: &str| {
         let path = Path::new(path);
@@ -299,11 +298,11 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
     text.map(|text| ShownChange::Text(text.to_owned()))
 }
 
-/// Returns how many of the diffs, starting from the first, turn the old text into the new one. `None` if no number
-/// does.
+/// Returns how many of the diffs, starting from the first, turn the old text into the new one. Returns `None` if no
+/// number does.
 ///
-/// Agents give diffs of either the whole text or a part of it. A part that occurs several times may have been replaced
-/// once or everywhere.
+/// Agents send diffs of either the whole text or a part of it. A part that occurs several times may be replaced once or
+/// everywhere.
 fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<usize> {
     let new = normalize_text(change.new);
     let mut results = vec![normalize_text(change.old.unwrap_or_default())];
@@ -338,7 +337,7 @@ fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<u
     None
 }
 
-/// Returns a text as agents show it, without what a file keeps anyway: its CR LF line ends and byte order mark.
+/// Returns the text as agents show it, without a byte order mark and with LF line ends.
 fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }

@@ -1,4 +1,4 @@
-//! What an agent may do, and which rule, answer or policy decides it.
+//! Decides what an agent may do, by rules, remembered answers and a policy.
 //!
 //! The stricter decision wins. Among the user's own rules and remembered answers, the strictest match counts; if
 //! nothing matches, the policy does. The project's rules are applied on top and can only make the decision stricter.
@@ -59,7 +59,7 @@ impl From<Policy> for Permissions {
 }
 
 impl Permissions {
-    /// Creates permissions with a policy that nobody chose: it counts only if the user's rules have no default.
+    /// Creates permissions with a fallback policy, which applies only if the user's rules have no default.
     #[must_use]
     pub fn default_policy(policy: Policy) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl Permissions {
         self
     }
 
-    /// Adds the user's remembered answers, and stores new ones there.
+    /// Adds the user's remembered answers. New answers are stored there.
     #[must_use]
     pub fn remembered(mut self, remembered: RememberedAnswers) -> Self {
         self.remembered = Some(remembered);
@@ -95,18 +95,18 @@ impl Permissions {
         self.policy
     }
 
-    /// Returns `true` if the policy counts only where the user's rules have no default.
+    /// Returns `true` if the policy applies only if the user's rules have no default.
     #[must_use]
     pub fn is_policy_default(&self) -> bool {
         self.is_policy_default
     }
 
-    /// Returns `true` if anything at all may be read.
+    /// Returns `true` if the agent may read anything at all.
     pub(crate) fn may_read(&self) -> bool {
         !self.forbids_all()
     }
 
-    /// Returns `true` if anything at all may be changed or run, possibly after asking the user.
+    /// Returns `true` if the agent may change or run anything at all, possibly after asking the user.
     pub(crate) fn may_change(&self) -> bool {
         let allows = |rules: &PermissionRules| {
             let mut effects = rules
@@ -134,7 +134,7 @@ impl Permissions {
         self.policy == Policy::None && !self.is_policy_default
     }
 
-    /// Decides about the action. Accesses files: resolves paths, and reads remembered answers.
+    /// Decides whether the action is allowed. Accesses files: resolves paths, and reads remembered answers.
     #[must_use]
     pub fn decide(&self, action: &Action) -> PermissionDecision {
         let mut verdict = self.user_decision(action);
@@ -172,7 +172,7 @@ impl Permissions {
                         });
                     }
                 }
-                // It may contain a rejection.
+                // The file may contain a rejection.
                 Err(e) => {
                     return PermissionDecision::Deny(DecisionSource::UnreadableAnswers(
                         e.to_string(),
@@ -187,7 +187,7 @@ impl Permissions {
             Some(rules) if self.is_policy_default && rules.default_effect().is_some() => {
                 PermissionDecision::rules_default(rules)
             }
-            // Whatever kind the agent reports, the strictest of the kinds that the action shows counts.
+            // The strictest effect counts: of the kind that the agent reports, and of those that the content shows.
             _ => {
                 let effects = action.kinds().map(|kind| self.policy.effect(Some(kind)));
                 match effects.max().unwrap_or(RuleEffect::Deny) {
@@ -201,8 +201,8 @@ impl Permissions {
         }
     }
 
-    /// Remembers an "always" answer. Returns `None` if it is not remembered, because it is not clear exactly what it is
-    /// about, or because there is no file for answers.
+    /// Stores an "always" answer. Returns `None` if it cannot be stored: the action's commands or files are not known
+    /// exactly, or there is no file for answers.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -218,21 +218,21 @@ impl Permissions {
     }
 }
 
-/// The decision about an action.
+/// The decision whether an action is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermissionDecision {
     /// The action is allowed.
     Allow,
-    /// The user decides. Earlier answers count.
+    /// The user decides, or has decided with an earlier answer.
     Ask,
-    /// The user decides each time, because this rule requires it.
+    /// The user decides each time, because this rule requires asking.
     AskEachTime(DecisionSource),
     /// The action is denied.
     Deny(DecisionSource),
 }
 
 impl PermissionDecision {
-    /// Returns the stricter of both decisions.
+    /// Returns the stricter of the two decisions.
     fn stricter(self, other: Self) -> Self {
         match (self, other) {
             (deny @ Self::Deny(_), _) | (_, deny @ Self::Deny(_)) => deny,
@@ -242,7 +242,7 @@ impl PermissionDecision {
         }
     }
 
-    /// Returns the decision about an action that none of the rules matches.
+    /// Returns the decision for an action that no rule matches.
     fn rules_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
@@ -266,7 +266,7 @@ fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<Permission
         let says = match rule.effect() {
             RuleEffect::Allow if rule.matches_to_allow(action) => PermissionDecision::Allow,
             RuleEffect::Allow => continue,
-            // The rule may be about a command that cannot be read. The user can see what it is.
+            // The rule may match a command that could not be parsed. The user can see what it is.
             _ if !rule.matches_to_deny(action) => match rule.may_match_to_deny(action) {
                 true => PermissionDecision::AskEachTime(by()),
                 false => continue,
@@ -283,11 +283,11 @@ fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<Permission
 }
 
 impl PermissionRule {
-    /// Returns `true` if the rule names all of the action.
+    /// Returns `true` if an allow rule matches the whole action.
     fn matches_to_allow(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().all(|kind| self.kinds.contains(kind));
         let paths = if self.paths.is_empty() {
-            // Files that set what an agent may do are allowed only if a pattern names them.
+            // Permission files are allowed only if a pattern names them.
             !action
                 .paths
                 .iter()
@@ -318,7 +318,7 @@ impl PermissionRule {
         kind && paths && commands
     }
 
-    /// Returns `true` if the rule names any part of the action.
+    /// Returns `true` if an ask or deny rule matches any part of the action.
     fn matches_to_deny(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || action.kinds().any(|kind| self.kinds.contains(kind));
         let path = |target: &ActionPath| {
@@ -326,7 +326,7 @@ impl PermissionRule {
             ways.any(|way| self.paths.iter().any(|path| path.matches_to_deny(way)))
         };
         let command = |command: &CommandLine| match command.parts() {
-            // What cannot be examined is assumed to match.
+            // A command that cannot be examined is assumed to match.
             None => true,
             Some(parts) => parts.iter().any(|part| {
                 self.commands
@@ -338,13 +338,13 @@ impl PermissionRule {
             && (self.commands.is_empty() || action.commands.iter().any(command))
     }
 
-    /// Returns `true` if the rule is about commands, and the action has one that cannot be read.
+    /// Returns `true` if the rule is about commands and the action has one that could not be parsed.
     fn may_match_to_deny(&self, action: &Action) -> bool {
         !self.commands.is_empty() && action.has_unreadable_command
     }
 }
 
-/// What a decision comes from.
+/// The source of a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {
@@ -354,7 +354,7 @@ pub enum DecisionSource {
     Rule {
         /// The file that the rule is in.
         file: PathBuf,
-        /// The rule's number in the file, counted from 1.
+        /// The rule's number in the file, starting at 1.
         number: usize,
         /// The rule as text for the user.
         rule: String,
@@ -369,7 +369,7 @@ pub enum DecisionSource {
         /// The answer's number.
         number: u64,
     },
-    /// Remembered answers that cannot be read, with the reason.
+    /// A file of remembered answers that cannot be read, with the reason.
     UnreadableAnswers(String),
 }
 
@@ -389,7 +389,7 @@ impl fmt::Display for DecisionSource {
     }
 }
 
-/// Something about permissions that the user should know in addition to the questions.
+/// A note for the user about a permission decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionNote {
@@ -397,24 +397,24 @@ pub enum PermissionNote {
     Rejected {
         /// What rejected it.
         by: DecisionSource,
-        /// The action, as text for the user. It may contain the agent's own words.
+        /// A description of the action for the user. It may quote the agent.
         what: String,
     },
     /// An action was rejected because there is no user to ask.
     NoUserToAsk {
-        /// The action, as text for the user. It may contain the agent's own words.
+        /// A description of the action for the user. It may quote the agent.
         what: String,
-        /// The rule that requires asking. `None` means the policy.
+        /// The rule that requires asking. `None` means that the policy does.
         by: Option<DecisionSource>,
     },
     /// An action would have been allowed, but the agent offers no option that allows it.
     NoAllowOption {
-        /// The action, as text for the user. It may contain the agent's own words.
+        /// A description of the action for the user. It may quote the agent.
         what: String,
     },
-    /// A request was rejected because it is malformed: the meaning of an answer would be unclear.
+    /// A request was rejected because it is malformed: an answer would be ambiguous.
     Malformed {
-        /// The action, as text for the user. It may contain the agent's own words.
+        /// A description of the action for the user. It may quote the agent.
         what: String,
         /// What is wrong with the request.
         why: String,
@@ -445,7 +445,7 @@ impl fmt::Display for PermissionNote {
                 write!(f, "the agent offers no option that allows this: {what}")
             }
             Self::Malformed { what, why } => {
-                write!(f, "refused a malformed permission request, {why}: {what}")
+                write!(f, "rejected a malformed permission request ({why}): {what}")
             }
             Self::Remembered(answer) => {
                 write!(

@@ -9,16 +9,16 @@ use super::command::CommandLine;
 use super::command_parts::CommandPart;
 use super::shell::MARK;
 
-/// The directory of permission files in a project. A pattern that allows must name it to match it.
+/// The directory of permission files in a project. An allow rule matches it only if the pattern names it.
 pub(super) const OWN_DIRECTORY: &str = ".acp";
 
 /// A pattern for paths. `*` and `?` match anything but a `/`, and `**` matches any directories.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
     text: String,
-    /// The globs that match to allow.
+    /// The globs for allow rules.
     allow_globs: GlobSet,
-    /// The globs that match to ask or deny: also through symlinks in the pattern itself.
+    /// The globs for ask and deny rules, which also match through symlinks in the pattern itself.
     deny_globs: GlobSet,
 }
 
@@ -63,13 +63,13 @@ impl PathPattern {
         &self.text
     }
 
-    /// Returns `true` if the pattern matches this path, which has no symlinks, to allow it.
+    /// Returns `true` if the pattern of an allow rule matches this path, which must have no symlinks.
     pub(crate) fn matches_to_allow(&self, real: &Path) -> bool {
         self.allow_globs.is_match(real)
             && (!is_permission_directory(real) || self.text.contains(OWN_DIRECTORY))
     }
 
-    /// Returns `true` if the pattern matches this path, or a directory that it is in, to ask or deny.
+    /// Returns `true` if the pattern of an ask or deny rule matches this path, or a directory that it is in.
     pub(crate) fn matches_to_deny(&self, path: &Path) -> bool {
         path.ancestors().any(|path| self.deny_globs.is_match(path))
     }
@@ -80,8 +80,8 @@ pub(super) fn is_permission_directory(path: &Path) -> bool {
     path.components().any(|c| c.as_os_str() == OWN_DIRECTORY)
 }
 
-/// Returns the forms of a pattern: as written, and with symlinks in its leading directories resolved. To allow, they
-/// are resolved only as far as the project does not control where they lead.
+/// Returns the forms of a pattern: as written, and with symlinks in its leading directories resolved. For allow rules,
+/// symlinks are resolved only if the project does not control where they lead.
 fn pattern_variants(start: &Path, rest: &str, base: &Path, to_deny: bool) -> Vec<String> {
     let is_literal = |c: &&str| !c.contains(['*', '?', '[', '{', '\\']);
     let literal: Vec<&str> = rest.split('/').take_while(is_literal).collect();
@@ -138,16 +138,16 @@ fn build_globs(patterns: &[String]) -> Result<GlobSet, String> {
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     text: String,
-    /// Matches a marked line to allow it.
+    /// Matches a marked line, for allow rules.
     allow_regex: Regex,
-    /// Matches a command to ask or deny.
+    /// Matches a command, for ask and deny rules.
     deny_regex: Regex,
-    /// Same, with options before and between subcommands.
+    /// Matches a command with options before and between subcommands, for ask and deny rules.
     deny_regex_with_options: Regex,
 }
 
-/// What may be between two words of a pattern to ask or deny: options, each possibly with a value, toolchains such as
-/// `+nightly`, and variables.
+/// Matches what may come between two words of an ask or deny pattern: options, each possibly with a value, toolchains
+/// such as `+nightly`, and variables.
 const OPTIONS: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
 
 impl CommandPattern {
@@ -183,14 +183,14 @@ impl CommandPattern {
         &self.text
     }
 
-    /// Returns `true` if the pattern matches the whole command to allow it. Wildcards match literal text. Characters
-    /// that a shell interprets must be written in the pattern.
+    /// Returns `true` if the pattern of an allow rule matches the whole command. Wildcards match literal text.
+    /// Characters that a shell interprets must be in the pattern itself.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
         let marked = || command.marked();
         command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))
     }
 
-    /// Returns `true` if the pattern matches this part of a command, to ask or deny.
+    /// Returns `true` if the pattern of an ask or deny rule matches this part of a command.
     pub(super) fn matches_to_deny(&self, part: &CommandPart) -> bool {
         self.deny_regex.is_match(part.text()) || self.deny_regex_with_options.is_match(part.words())
     }
@@ -316,8 +316,7 @@ mod tests {
         assert!(allows("/bin/echo x", "/bin/echo x"));
     }
 
-    /// Runs a line in an empty directory, where the only other program that can be found leaves a mark. Returns the
-    /// output.
+    /// Runs a line in a shell and returns its output. Fails if the line runs another program or creates a file.
     #[cfg(unix)]
     fn printed_and_nothing_else(shell: &str, line: &str) -> String {
         use std::os::unix::fs::PermissionsExt;
@@ -348,7 +347,7 @@ mod tests {
             shell.display()
         );
         let files = std::fs::read_dir(&directory).unwrap().count();
-        assert_eq!(files, 0, "{} made a file: {line:?}", shell.display());
+        assert_eq!(files, 0, "{} created a file: {line:?}", shell.display());
         assert!(
             output.status.success() && output.stderr.is_empty(),
             "{}: {line:?}: {output:?}",
@@ -357,7 +356,7 @@ mod tests {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// If the rule allows a line, with any characters, then a shell runs one command with these words.
+    /// Checks that real shells run each allowed line as one command with these words, whatever characters it contains.
     #[cfg(unix)]
     #[test]
     fn what_a_rule_allows_is_one_command_of_literal_words_to_real_shells() {
@@ -403,7 +402,7 @@ mod tests {
                 }
             }
         }
-        assert!(tried > allowed, "nothing was refused");
+        assert!(tried > allowed, "no line was rejected");
     }
 
     #[test]

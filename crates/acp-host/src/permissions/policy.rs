@@ -1,5 +1,5 @@
-//! Policies: one word for what an agent may do, and the answers they give to permission requests (specification page
-//! "Tool Calls", "Requesting Permission").
+//! Policies, which set what an agent may do if no rule matches, and how they respond to permission requests
+//! (specification page "Tool Calls", "Requesting Permission").
 
 use std::fmt;
 use std::future::Future;
@@ -13,25 +13,25 @@ use acp_wire::v1::{
 use super::AlwaysEffect;
 use super::rules::RuleEffect;
 
-/// Which tool calls are allowed without asking the user.
+/// A policy: which tool calls are allowed without asking the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Policy {
-    /// None, and none is rejected: the user decides about each.
+    /// Asks the user about every tool call.
     #[default]
     Ask,
-    /// Those that only read: the kinds `read`, `search` and `think`. All others are rejected, including those without a
-    /// kind, and `fetch`, which can send out what was read.
+    /// Allows tool calls that only read: the kinds `read`, `search` and `think`. Rejects all others, including those
+    /// without a kind, and `fetch`, which can send out what was read.
     Reads,
-    /// All.
+    /// Allows all tool calls.
     All,
-    /// None: all are rejected.
+    /// Rejects all tool calls.
     None,
 }
 
 /// A policy's decision about a permission request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PolicyDecision {
-    /// This answer.
+    /// The policy responds with this outcome.
     Answer(RequestPermissionOutcome),
     /// The user must choose. Without a user, the outcome is [`RequestPermissionOutcome::Cancelled`].
     AskUser,
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// Decides about a tool call of this kind, as given in the request or in an earlier report of the tool call.
+    /// Decides on a tool call of this kind. The kind is in the request or in an earlier update of the tool call.
     ///
     /// An option is chosen only by its kind, never by its name. The least binding one is preferred: "once" before
     /// "always". If the policy allows and no option does, the user decides. If it rejects and no option does, the
@@ -85,7 +85,7 @@ impl Policy {
     }
 }
 
-/// Returns the least binding option that allows or rejects, if there is one.
+/// Selects the least binding option that allows or rejects, if there is one.
 pub(crate) fn answer(
     allow: bool,
     options: &[PermissionOption],
@@ -122,12 +122,12 @@ impl FromStr for Policy {
     }
 }
 
-/// An error for a name that is not a policy.
+/// The error for an unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy `{0}`; expected ask, reads, all or none")]
 pub struct ParsePolicyError(String);
 
-/// Asks the user for decisions.
+/// A way to ask the user for permission.
 pub trait Prompter {
     /// Shows the request and waits for the choice: one of its options, or `None` if the user makes none. Dropping the
     /// future withdraws the question.
@@ -136,7 +136,7 @@ pub trait Prompter {
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
 
-    /// Same as [`ask`](Self::ask), with the effect of an "always" answer. This is the method that is called.
+    /// Same as [`ask`](Self::ask), but also gets the effect of an "always" answer. Only this method is called.
     fn ask_with(
         &self,
         request: &PermissionRequest,
@@ -145,7 +145,7 @@ pub trait Prompter {
         self.ask(request)
     }
 
-    /// Returns `true` if there is a user to ask now. Otherwise, what would be asked about is rejected.
+    /// Returns `true` if there is a user to ask now. Otherwise, everything that needs the user is rejected.
     fn can_ask(&self) -> bool {
         true
     }

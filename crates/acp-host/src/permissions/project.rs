@@ -14,13 +14,13 @@ use crate::sys;
 /// The name of a project's permissions file.
 const FILE: &str = "permissions.toml";
 
-/// What marks the root of a repository: a directory, or a file in a work tree.
+/// The entry in a repository's root: a directory, or a file in a work tree.
 const REPOSITORY: &str = ".git";
 
 /// The directories of a project.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// From the session's directory up to the root of its repository, without symlinks.
+    /// The directories from the session's up to the repository's root, without symlinks.
     directories: Vec<PathBuf>,
 }
 
@@ -40,7 +40,7 @@ impl Project {
         })
     }
 
-    /// Returns the root, without symlinks.
+    /// Returns the project's root, without symlinks.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.directories.last().map_or(Path::new(""), |root| root)
@@ -64,7 +64,7 @@ impl Project {
         self.directories.iter().rev().filter_map(read).collect()
     }
 
-    /// Opens the file of this name in the `.acp` nearest to the session's directory, if one exists.
+    /// Opens the file `name` in the nearest `.acp` directory that has one, starting from the session's directory.
     ///
     /// # Errors
     /// The file exists but cannot be opened, is not a regular file, or leaves the project through a symlink.
@@ -82,7 +82,7 @@ impl Project {
     }
 }
 
-/// An open file from a project's `.acp`.
+/// An open file in a project's `.acp` directory.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProjectFile {
@@ -90,7 +90,7 @@ pub struct ProjectFile {
     pub directory: PathBuf,
     /// The file's path.
     pub path: PathBuf,
-    /// The open file. It stays the same when its name changes.
+    /// The open file. It stays the same even if it is renamed or replaced.
     pub file: std::fs::File,
 }
 
@@ -101,7 +101,7 @@ fn rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
     }
 }
 
-/// Opens the file of this name in the `.acp` of a directory, if it exists.
+/// Opens the file `name` in a directory's `.acp`, if it exists.
 fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
     let below = Path::new(OWN_DIRECTORY).join(name);
     let file = directory.join(&below);
@@ -119,7 +119,7 @@ fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, Rule
     let opened = match dir.open_with(&below, &options) {
         Ok(opened) => opened,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            // A dangling symlink is still meant to lead to rules.
+            // A dangling symlink was still meant to lead to a file.
             let is_link = |path: &Path| dir.symlink_metadata(path).is_ok_and(|m| m.is_symlink());
             return match is_link(Path::new(OWN_DIRECTORY)) || is_link(&below) {
                 true => Err(failed(e)),

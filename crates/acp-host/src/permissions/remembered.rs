@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 4 * 1024 * 1024;
 /// The maximum number of answers for a project.
 const MOST: usize = 10_000;
 
-/// The longest command or path that is remembered, in bytes.
+/// The maximum length of a remembered command or path, in bytes.
 const LONGEST: usize = 4096;
 
 /// The remembered answers of a project.
@@ -34,31 +34,31 @@ pub struct RememberedAnswers {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RememberedAnswer {
-    /// Its number in the project. Numbers are never reused.
+    /// The answer's number in the project. Numbers are never reused.
     pub number: u64,
-    /// Whether it allows.
+    /// Whether the answer allows the tool call.
     pub allowed: bool,
     /// The kind of the tool call.
     pub kind: String,
-    /// What it is about.
+    /// The command or file that the answer covers.
     #[serde(flatten)]
     pub subject: RememberedSubject,
-    /// The directory in which the command runs, without symlinks, if it is not the project's own. Only an answer that
-    /// allows has it: a rejection holds everywhere.
+    /// The command's working directory, without symlinks, if it is not the project's own. Only an answer that allows
+    /// has it: a rejection applies everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// When it was given, in seconds since 1970.
+    /// The time of the answer, in seconds since 1970.
     pub at: u64,
 }
 
-/// What an answer is about.
+/// The command or file that a remembered answer covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum RememberedSubject {
-    /// Exactly this command line.
+    /// A command, by its exact line.
     Command(String),
-    /// This file, by its real path.
+    /// A file, by its real path.
     Path(PathBuf),
 }
 
@@ -103,7 +103,7 @@ impl RememberedAnswers {
         self.check_project(self.file.read()?)
     }
 
-    /// Returns the content of the file, if it is about this project.
+    /// Returns the content of the file, or an error if it belongs to another project.
     fn check_project(
         &self,
         kept: Option<RememberedContents>,
@@ -117,13 +117,13 @@ impl RememberedAnswers {
             let other = contents.project.display();
             return Err(RememberedAnswersError::Broken {
                 file: self.file().to_owned(),
-                what: format!("it belongs to another project: {other}"),
+                what: format!("belongs to another project, {other}"),
             });
         }
         Ok(contents)
     }
 
-    /// Reads, changes and writes the file under a lock.
+    /// Reads, changes and writes the file while holding a lock.
     fn update<T>(
         &self,
         change: impl FnOnce(&mut RememberedContents) -> Result<T, RememberedAnswersError>,
@@ -135,8 +135,8 @@ impl RememberedAnswers {
         })
     }
 
-    /// Remembers an answer about an action: for each of its commands or, if it has none, for each of its files. Returns
-    /// the new answers: none if it is not clear exactly what the action is about.
+    /// Stores an answer for each of an action's commands or, if it has none, for each of its files. Returns the new
+    /// answers: none if the action's commands or files are not known exactly.
     pub(crate) fn remember(
         &self,
         action: &Action,
@@ -221,8 +221,8 @@ impl RememberedAnswers {
         }
     }
 
-    /// Returns the effect of the answers on an action, and the answer that decides: a rejection of any part of it, or
-    /// permission for all of it.
+    /// Returns the effect of the answers on an action, and the answer that decides it: a rejection of any part of the
+    /// action, or permission for all of it.
     ///
     /// Permission covers exactly what was shown. A rejection covers the command or the file, whatever the agent adds:
     /// another kind, another directory, variables, or more commands.
@@ -273,7 +273,7 @@ fn rejects(answer: &RememberedAnswer, action: &Action) -> bool {
     }
 }
 
-/// Returns what the action is about, if that can be said exactly.
+/// Returns the commands or files of the action, if they are known exactly.
 pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
     let fits = |subject: &RememberedSubject| match subject {
         RememberedSubject::Command(line) => line.len() <= LONGEST,
@@ -285,7 +285,7 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
         let is_exact = action.is_in_home
             && action.directory.is_some()
             && !action.has_unreadable_command
-            // The user was shown a change together with the command, which no line can represent.
+            // The user saw a change together with the command, and a line cannot represent that.
             && !action.is_change
             && action.commands.iter().all(|command| command.env.is_empty());
         if !is_exact {
@@ -319,7 +319,7 @@ impl RememberedAnswer {
     }
 }
 
-/// Text for the user, such as "allow execute `cargo test`".
+/// Formats the answer for the user, for example as "allow execute `cargo test`".
 impl std::fmt::Display for RememberedAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let effect = if self.allowed {
@@ -340,11 +340,11 @@ impl std::fmt::Display for RememberedAnswer {
     }
 }
 
-/// Why remembered answers cannot be read or written.
+/// An error in reading or writing remembered answers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RememberedAnswersError {
-    /// The system reports an error.
+    /// The file cannot be read or written.
     #[error("{}: {source}", file.display())]
     Io {
         /// The path of the file.
@@ -352,7 +352,7 @@ pub enum RememberedAnswersError {
         /// The system's error.
         source: io::Error,
     },
-    /// The content is invalid.
+    /// The file's content is invalid.
     #[error("{}: {what}; delete the file to forget all answers", file.display())]
     Broken {
         /// The path of the file.

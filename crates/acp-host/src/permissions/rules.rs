@@ -1,4 +1,4 @@
-//! Rules in TOML. They are parsed strictly, because a rule that is ignored does not apply.
+//! Permission rules in TOML. They are parsed strictly, because an ignored rule would silently not apply.
 
 use std::fmt;
 use std::io;
@@ -14,7 +14,7 @@ use super::patterns::{CommandPattern, PathPattern};
 /// The maximum size of a permissions file, in bytes.
 pub(super) const MAX_FILE: u64 = 64 * 1024;
 
-/// The effect of a rule. The stricter effect is the greater one.
+/// The effect of a rule. Stricter effects are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RuleEffect {
@@ -44,7 +44,7 @@ impl fmt::Display for RuleEffect {
     }
 }
 
-/// The rules of a file.
+/// The permission rules in a file.
 #[derive(Debug, Clone)]
 pub struct PermissionRules {
     file: PathBuf,
@@ -52,7 +52,7 @@ pub struct PermissionRules {
     rules: Vec<PermissionRule>,
 }
 
-/// A rule: an effect, and what it applies to. It matches if all of its conditions match.
+/// A permission rule: an effect and its conditions. It matches if all of its conditions match.
 #[derive(Debug, Clone)]
 pub struct PermissionRule {
     number: usize,
@@ -63,7 +63,7 @@ pub struct PermissionRule {
 }
 
 impl PermissionRules {
-    /// Reads the rules of a file, or returns `None` if it does not exist. Relative paths in them are relative to
+    /// Reads the rules in a file, or returns `None` if it does not exist. Relative paths in them are relative to
     /// `base`, an existing directory.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl PermissionRules {
         Self::read_from(opened, file, base).map(Some)
     }
 
-    /// Reads the rules from what was opened as `file`.
+    /// Reads the rules from an open file. `file` is its path, for errors.
     pub(super) fn read_from(
         opened: impl io::Read,
         file: &Path,
@@ -106,7 +106,7 @@ impl PermissionRules {
         Self::parse(&text, file, base)
     }
 
-    /// Parses rules from text. `file` is the name to report.
+    /// Parses rules from text. `file` is the path to report in errors.
     ///
     /// # Errors
     /// Same as for [`read`](Self::read).
@@ -148,20 +148,20 @@ impl PermissionRules {
         self.default
     }
 
-    /// Returns the rules, in their order.
+    /// Returns the rules in the order of the file.
     pub fn iter(&self) -> impl Iterator<Item = &PermissionRule> {
         self.rules.iter()
     }
 }
 
-/// Returns the line, counted from 1, of a byte offset.
+/// Returns the line number of a byte offset, starting at 1.
 fn line_of(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
 impl PermissionRule {
-    /// Converts a rule as it is written. The error has the offset in the file, and what is wrong there.
+    /// Converts a rule from its TOML form. The error is the offset in the file, and what is wrong there.
     fn from_written(
         number: usize,
         rule: Spanned<WrittenRule>,
@@ -184,7 +184,7 @@ impl PermissionRule {
         let commands = parse_each("command", rule.command, CommandPattern::new)?;
         let paths = parse_each("path", rule.path, |text| PathPattern::new(text, base))?;
         if kinds.is_empty() && commands.is_empty() && paths.is_empty() {
-            let what = "rule matches nothing; add `kind`, `command` or `path`, or use `default`";
+            let what = "rule has no conditions; add `kind`, `command` or `path`, or use `default`";
             return Err((at, what.to_owned()));
         }
         Ok(Self {
@@ -196,7 +196,7 @@ impl PermissionRule {
         })
     }
 
-    /// Returns the rule's number in its file, counted from 1.
+    /// Returns the rule's number in its file, starting at 1.
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
@@ -225,7 +225,7 @@ impl PermissionRule {
     }
 }
 
-/// Text for the user, such as "allow execute: command `cargo test*`".
+/// Formats the rule for the user, for example as "allow execute `cargo test*`"..
 impl fmt::Display for PermissionRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.effect)?;
@@ -314,7 +314,7 @@ impl<'de> Deserialize<'de> for StringOrList {
     }
 }
 
-/// Why rules cannot be used.
+/// An error in reading permission rules.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
@@ -323,7 +323,7 @@ pub enum RulesError {
     Invalid {
         /// The path of the file.
         file: PathBuf,
-        /// The line, counted from 1, if it is known.
+        /// The line number, starting at 1, if it is known.
         line: Option<usize>,
         /// What is wrong.
         what: String,
@@ -336,7 +336,7 @@ pub enum RulesError {
         /// The system's error.
         source: io::Error,
     },
-    /// It is not a regular file.
+    /// The path is not a regular file.
     #[error("{}: not a regular file", file.display())]
     NotAFile {
         /// The path.
@@ -348,7 +348,7 @@ pub enum RulesError {
         /// The path of the file.
         file: PathBuf,
     },
-    /// A file of the project leaves the project through a symlink.
+    /// The path leaves the project through a symlink.
     #[error("{}: leads outside the project", file.display())]
     Outside {
         /// The path of the file.

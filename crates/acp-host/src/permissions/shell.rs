@@ -1,4 +1,4 @@
-//! Reads a command line as a shell does, to tell literal text from what a shell interprets.
+//! Parses command lines as shells do, to tell literal text from characters that a shell interprets.
 //!
 //! A rule that allows a command must know everything that will run. So anything that a common shell (POSIX, bash, zsh,
 //! ksh, fish; on Windows `cmd` and PowerShell) could read as more than one simple command of literal words is marked
@@ -7,10 +7,10 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Precedes each character that a shell may interpret. A line that contains it is not read.
+/// The mark before each character that a shell may interpret. A line that contains it is not parsed.
 pub(super) const MARK: char = '\0';
 
-/// A line as a shell reads it.
+/// A parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ShellLine {
     /// The line, with a [`MARK`] before each character that is not literal text of a word, a quote or a blank.
@@ -19,7 +19,7 @@ pub(super) struct ShellLine {
     pub(super) words: Option<Vec<String>>,
 }
 
-/// Reads a line for the shells of this system. `None` if the line is incomplete, for example because of an open quote.
+/// Parses a line for this system's shells. Returns `None` if the line is incomplete, for example due to an open quote.
 pub(super) fn read(line: &str) -> Option<ShellLine> {
     match cfg!(windows) {
         true => read_for_windows(line),
@@ -32,7 +32,7 @@ pub(super) fn escape_wildcards(line: &str) -> String {
     line.chars().flat_map(|c| [MARK, c]).collect()
 }
 
-/// Reads a line for POSIX shells, and for fish where it differs.
+/// Parses a line for POSIX shells, and for fish where it differs.
 fn read_for_unix(line: &str) -> Option<ShellLine> {
     if line.contains(MARK) {
         return None;
@@ -44,7 +44,7 @@ fn read_for_unix(line: &str) -> Option<ShellLine> {
     Some(reader.finish())
 }
 
-/// The state of reading a line.
+/// The state of parsing a line.
 struct ShellReader<'a> {
     chars: Peekable<Chars<'a>>,
     marked: String,
@@ -53,11 +53,11 @@ struct ShellReader<'a> {
     previous: Option<char>,
     /// Whether nothing has been marked so far.
     is_literal: bool,
-    /// Whether everything from here on is marked: where words and quotes end depends on what was read, or on the shell.
+    /// Whether all further characters are marked, because it is not known where words and quotes end.
     is_unclear: bool,
-    /// Whether the next word may be the name of a command, or a variable that is set for it.
+    /// Whether the next word may be a command's name, or a variable assignment before it.
     is_at_command: bool,
-    /// Whether the word sets a variable.
+    /// Whether the word is a variable assignment.
     is_assignment: bool,
     /// Whether the word is the target of a redirection.
     is_target: bool,
@@ -94,7 +94,7 @@ impl<'a> ShellReader<'a> {
         self.marked.extend([MARK, c]);
     }
 
-    /// Adds a character that makes everything after it unclear.
+    /// Adds a character after which everything is marked.
     fn push_unclear(&mut self, c: char) {
         self.push_special(c);
         self.is_unclear = true;
@@ -109,7 +109,7 @@ impl<'a> ShellReader<'a> {
         self.word.get_or_insert_default().push(c);
     }
 
-    /// Adds a character that is not part of the text, such as a quote.
+    /// Adds a character that is not part of a word's text, such as a quote.
     fn push_syntax(&mut self, c: char) {
         match self.is_unclear {
             true => self.push_special(c),
@@ -127,7 +127,7 @@ impl<'a> ShellReader<'a> {
         }
     }
 
-    /// Reads a character outside of quotes. `None` if the line ends too early.
+    /// Reads a character outside quotes. Returns `None` if the line ends too early.
     fn read_character(&mut self, c: char) -> Option<()> {
         let starts_word = self.word.is_none();
         match c {
@@ -141,12 +141,12 @@ impl<'a> ShellReader<'a> {
             '\\' => {
                 self.push_syntax(c);
                 match self.chars.next()? {
-                    // In fish, this is a character's number.
+                    // In fish, this may start a character code.
                     next if next.is_alphanumeric() => self.push_unclear(next),
                     next => self.push_literal(next),
                 }
             }
-            // Quotes may have another meaning inside these.
+            // Inside these, quotes may mean something else.
             '`' | '(' | ')' | '{' | '}' => self.push_unclear(c),
             '$' | '<' => {
                 let opens = |next: &char| "({['\"<".contains(*next);
@@ -180,7 +180,7 @@ impl<'a> ShellReader<'a> {
         Some(())
     }
 
-    /// Adds a part of a word that a shell replaces.
+    /// Adds a character that a shell may expand.
     fn push_expansion(&mut self, c: char) {
         self.push_special(c);
         self.word.get_or_insert_default().push(c);
@@ -208,7 +208,7 @@ impl<'a> ShellReader<'a> {
         let mut before = None;
         loop {
             match self.chars.next()? {
-                // In fish, this quote does not end here.
+                // In fish, this does not end the quotes.
                 '\'' if before == Some('\\') => {
                     self.push_unclear('\'');
                     return Some(());
@@ -257,16 +257,16 @@ impl<'a> ShellReader<'a> {
     }
 }
 
-/// Returns `true` for characters that end a line, or that shells use internally.
+/// Returns `true` for control characters, which may end a line or which shells use internally.
 fn is_control(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
-/// Characters that `cmd` or PowerShell interpret, in quotes or not, because the two treat quotes differently.
+/// Characters that `cmd` or PowerShell interpret. They count in quotes too, because the two treat quotes differently.
 const SPECIAL_ON_WINDOWS: &str =
     "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
 
-/// Reads a line for `cmd` and PowerShell, where a backslash is part of a path.
+/// Parses a line for `cmd` and PowerShell, where a backslash is part of a path.
 fn read_for_windows(line: &str) -> Option<ShellLine> {
     if line.contains(MARK) {
         return None;

@@ -1,4 +1,4 @@
-//! Finding the files that other programs run or trust.
+//! Finds the files that other programs run or trust.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -8,30 +8,33 @@ use crate::trusted_files::is_executed_by_programs;
 /// The role of a directory in a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DirectoryRole {
-    /// Some of its entries may be trusted.
+    /// A directory of which some entries may be trusted.
     Ordinary,
-    /// All of its entries are trusted.
+    /// A directory of which all entries are trusted.
     Trusted,
-    /// A repository's own directory, or that of a submodule or a working tree.
+    /// The git directory of a repository, a submodule or a work tree.
     Git,
-    /// A directory in a repository that contains further repositories.
+    /// The `modules` directory in a git directory, which contains further git directories.
     GitModules,
+    /// The `worktrees` directory in a git directory.
     GitWorktrees,
+    /// The `info` directory in a git directory.
     GitInfo,
 }
 
-/// What to do with an entry of a directory.
+/// The action for a directory entry in a scan.
 pub(super) enum EntryAction {
-    /// Record it: it is protected.
+    /// Record the entry: it is protected.
     Record,
-    /// Scan it: it is not protected, but may contain something that is.
+    /// Scan the entry: it is not protected, but may contain something that is.
     Descend(DirectoryRole),
+    /// Skip the entry.
     Skip,
 }
 
 impl DirectoryRole {
-    /// Returns what to do with the entry `name` in such a directory. `parent` is the directory's own name, and `bare`
-    /// says whether git takes it for a repository.
+    /// Returns the action for the entry `name` in a directory with this role. `parent` is the directory's own name, and
+    /// `bare` says whether git treats it as a repository.
     pub(super) fn entry_action(
         self,
         parent: Option<&OsStr>,
@@ -69,14 +72,14 @@ impl DirectoryRole {
     }
 }
 
-/// Returns `true` for entries of a repository's own directory that git trusts: they name programs, or other such files.
+/// Returns `true` for entries of a git directory that git trusts: they name programs, or other such files.
 fn is_git_trusted(name: &OsStr) -> bool {
     ["hooks", "config", "config.worktree", "commondir", "gitdir"]
         .iter()
         .any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// Returns `true` if git takes a directory with these entries for a repository.
+/// Returns `true` if git treats a directory with these entries as a repository.
 pub(super) fn is_bare(names: &[OsString]) -> bool {
     let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))

@@ -1,21 +1,24 @@
-//! The report of what was undone.
+//! The report of undone changes.
 
 use std::path::{Path, PathBuf};
 
 use crate::terminal_text;
 
-/// The maximum number of names in a report.
+/// The maximum number of paths that each part of a report lists.
 const NAMES: usize = 10;
 
-/// What was undone.
+/// A report of undone changes, and of those that were not undone.
 #[derive(Debug, Default)]
 pub(super) struct UndoReport {
+    /// Paths whose changes were undone.
     pub(super) undone_paths: Vec<PathBuf>,
-    /// What was changed and could not be restored, and why.
+    /// Changed paths that could not be restored, with the reasons.
     pub(super) failures: Vec<(PathBuf, String)>,
+    /// The directory where the changed files are stored.
     pub(super) undone_directory: Option<PathBuf>,
-    /// What was changed without a watch.
+    /// Paths that changed while no watch was running.
     pub(super) changed_between: Vec<PathBuf>,
+    /// Whether some entries were not examined.
     pub(super) is_cut: bool,
 }
 
@@ -81,7 +84,7 @@ impl UndoReport {
         }
         if self.is_cut {
             text.push_str(
-                "acp did not check all files for changes to those that other programs run or trust: there are too many\n",
+                "acp did not check every file that other programs run or trust: there are too many files\n",
             );
         }
         (!text.is_empty()).then(|| format!("\n{text}"))

@@ -1,4 +1,4 @@
-//! Storage for what is undone: nothing is deleted.
+//! Storage for the files that an undo replaces. Nothing is deleted.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -9,10 +9,10 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::GuardedRoot;
 
-/// How many bytes are copied of what cannot be moved because it is on another disk.
+/// The maximum number of bytes to copy for an entry that cannot be moved to another disk.
 const COPIED: u64 = 256 * 1024 * 1024;
 
-/// Storage for what is undone.
+/// Storage for the files that an undo replaces.
 pub(super) struct UndoneFiles<'a> {
     root: &'a GuardedRoot,
     /// A new directory for this run only, if it could be created.
@@ -21,8 +21,8 @@ pub(super) struct UndoneFiles<'a> {
 }
 
 impl<'a> UndoneFiles<'a> {
-    /// Creates the directory if possible. Otherwise, undone files stay in the root under another name. The directory is
-    /// created now and not when it is first needed, when the cause of a failure would be harder to find.
+    /// Creates the storage directory if possible. Otherwise, undone files stay in the root under another name. The
+    /// directory is created now and not when it is first needed, when the cause of a failure would be harder to find.
     pub(super) fn new(root: &'a GuardedRoot, kept_in: Option<&Path>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl<'a> UndoneFiles<'a> {
         from.rename(path, from, beside)
     }
 
-    /// Returns the directory where something was stored, if anything was.
+    /// Returns the storage directory if anything was stored in it. Otherwise, removes it.
     pub(super) fn used(&self) -> Option<PathBuf> {
         let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
         if self.is_used.get() {
@@ -92,7 +92,7 @@ impl<'a> UndoneFiles<'a> {
     }
 }
 
-/// Converts a path to one name, so that no program runs or trusts the stored file either.
+/// Joins the parts of a path into one name, so that no program runs or trusts the stored file either.
 fn flat_name(path: &Path) -> PathBuf {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -138,7 +138,7 @@ fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Creates a symlink, wherever it leads: nothing follows it here.
+/// Creates a symlink with any target: nothing follows it here.
 #[cfg(unix)]
 pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
     dir.symlink_contents(to, path)
@@ -146,5 +146,5 @@ pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 pub(super) fn link(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
-    Err(io::Error::other("links are not supported"))
+    Err(io::Error::other("symlinks are not supported on this system"))
 }

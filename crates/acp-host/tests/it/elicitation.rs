@@ -127,7 +127,7 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
     key.parse("12345").unwrap_err();
     assert_eq!(port.parse(" 80 "), Ok(Value::Integer(80)));
     port.parse("65536").unwrap_err();
-    assert_eq!(port.bounds().as_deref(), Option::Some("65535 or less"));
+    assert_eq!(port.bounds().as_deref(), Option::Some("at most 65535"));
     assert_eq!(sure.parse("yes"), Ok(Value::Boolean(true)));
     assert_eq!(sure.label(), r"Sure\u{1b}]0;x\u{7}?");
     assert_eq!(sure.description(), "Are\nyou?");

@@ -551,7 +551,7 @@ fn what_is_no_rule_is_named_with_its_line() {
         (
             "\n\n[[rule]]\ndecision = \"allow\"",
             3,
-            "rule matches nothing",
+            "rule has no conditions",
         ),
         ("[[rule]]\nkind = \"read\"", 1, "`decision`"),
         (

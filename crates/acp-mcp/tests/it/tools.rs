@@ -144,7 +144,7 @@ async fn a_tool_that_panics_is_answered_for_and_the_others_go_on() {
     let server = editor().start(no_proxy()).unwrap();
     let (_running, agent) = agent(&server).await;
     let said = text(&agent, "panic", json!({})).await;
-    assert_eq!(said, (true, "`panic` has failed".to_owned()));
+    assert_eq!(said, (true, "`panic` failed unexpectedly".to_owned()));
     assert!(!text(&agent, "image", json!({})).await.0);
 }
 
@@ -158,7 +158,7 @@ async fn a_tool_that_there_is_not_is_an_error_of_the_protocol() {
         panic!("{error:?}")
     };
     assert_eq!(error.code.0, -32602);
-    assert_eq!(error.message, "there is no tool `no-such`");
+    assert_eq!(error.message, "unknown tool: `no-such`");
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn arguments_that_are_no_object_are_an_error_of_the_protocol_that_names_th
             "tools/call",
             json!({"arguments": {}}),
             -32602,
-            "the call does not say which tool is meant",
+            "the call has no tool name",
         ),
         ("_other", json!({}), -32601, "_other"),
     ] {
@@ -227,7 +227,7 @@ async fn what_cannot_be_told_is_refused_as_the_server_starts() {
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
     assert_eq!(
         error.to_string(),
-        "the name of a tool is empty: `` (described as `Do something`)"
+        "tool name is empty: `` (description: `Do something`)"
     );
     let list = ToolServer::tools("editor").tool("list", "Takes a list", async |_: Vec<u8>| Ok(()));
     let error = list.start(no_proxy()).unwrap_err().to_string();

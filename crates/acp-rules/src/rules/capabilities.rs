@@ -1,4 +1,4 @@
-//! Capabilities: each side uses only what the other side supports.
+//! Rules about capabilities: each side uses only what the other side supports.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ rules! {
     DIRECTORIES = "directories-not-offered" Must "session-setup" "A client passes additional directories only if the agent supports them.";
 }
 
-/// What each side said in `initialize` that it supports.
+/// The capabilities that each side listed in `initialize`.
 #[derive(Debug, Default)]
 pub(super) struct Capabilities {
     client: Value,
@@ -37,7 +37,7 @@ fn is_offered(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Returns the capability that a method requires, by the table of methods, if its receiver does not support it.
+/// Returns the capability that a method requires, if its receiver does not support it.
 fn missing_capability(
     version: SchemaVersion,
     method: &str,
@@ -54,7 +54,7 @@ fn missing_capability(
 impl Capabilities {
     /// Records the client's capabilities from an `initialize` request.
     pub(super) fn apply_request(&mut self, params: &Value) {
-        // Which of the two fields counts is known only once the response names the version. No client sends both.
+        // The version is not known until the response. It determines which field counts, but no client sends both.
         let said = ["clientCapabilities", "capabilities"];
         let said = said.iter().filter_map(|name| params.get(name)).next();
         self.client = said.cloned().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Capabilities {
         }
     }
 
-    /// Records the auth methods from an error response, which may list others than before.
+    /// Forgets the auth methods if an error response may list different ones.
     pub(super) fn apply_error(&mut self, error: &Value) {
         if error["code"] == -32000 && !error["data"].is_null() {
             self.auth_methods = None;

@@ -1,4 +1,4 @@
-//! The checker of a whole conversation, which passes each message to the rules that it concerns.
+//! The checker for a whole conversation. It passes each message to the rules about it.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use super::terminals::RuleTerminals;
 use super::{capabilities, elicitation, initialization, requests, sessions, terminals};
 use super::{config, messages, permissions, states, tool_calls, turns};
 
-/// A checker of one conversation, with the state that the rules need.
+/// A checker for one conversation, with the state that the rules need.
 #[derive(Debug)]
 pub struct RuleChecker {
     findings: Findings,
@@ -26,7 +26,7 @@ pub struct RuleChecker {
     sessions: RuleSessions,
     terminals: RuleTerminals,
     elicitations: Elicitations,
-    /// One side has closed its output.
+    /// Whether one side has closed its output.
     closed: bool,
 }
 
@@ -81,8 +81,8 @@ impl RuleChecker {
         self.findings.version
     }
 
-    /// Returns the method of the request that `message` responds to, if `message` is a response and its request is
-    /// known. Call this before [`check_message`](Self::check_message), which forgets the request.
+    /// Returns the method of the request that `message` responds to, if `message` is a response to a known request.
+    /// Call this before [`check_message`](Self::check_message), which forgets the request.
     #[must_use]
     pub fn request_method(&self, direction: Direction, message: &Value) -> Option<&str> {
         match Envelope::read(message)? {
@@ -91,7 +91,7 @@ impl RuleChecker {
         }
     }
 
-    /// Checks the next message, and returns what is wrong with it, or with an earlier message because of it.
+    /// Checks the next message, and returns the findings about it, and those about earlier messages that it reveals.
     pub fn check_message(
         &mut self,
         at: MessagePosition,
@@ -123,7 +123,7 @@ impl RuleChecker {
     /// Records that the side that sends in `direction` has closed its output by itself.
     pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
         self.findings.position = at;
-        // A client may close at any time, also with a pending request of the agent, which then gets no response.
+        // A client may close at any time, even if requests from the agent are pending. They get no response then.
         if !std::mem::replace(&mut self.closed, true) && direction == Direction::ToClient {
             self.requests.agent_closed(&mut self.findings);
             self.sessions.agent_closed(&mut self.findings);
@@ -131,7 +131,7 @@ impl RuleChecker {
         std::mem::take(&mut self.findings.findings)
     }
 
-    /// Records that someone else ended the conversation. Neither side is blamed for what is unfinished.
+    /// Records that the conversation was interrupted from outside. Neither side is blamed for unfinished requests.
     pub fn break_off(&mut self) {
         self.closed = true;
     }
@@ -141,7 +141,7 @@ impl RuleChecker {
         self.requests.record_missed_message(direction);
     }
 
-    /// Ends the conversation, and returns what is wrong with unfinished requests, sessions and terminals. Call this
+    /// Ends the conversation, and returns the findings about unfinished requests, sessions and terminals. Call this
     /// last.
     pub fn end(&mut self, at: MessagePosition) -> Vec<Finding> {
         self.findings.position = at;

@@ -1,4 +1,4 @@
-//! Modes and config options: a client chooses only from what the agent offers.
+//! Rules about modes and config options: a client chooses only from what the agent offers.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ rules! {
 pub(super) struct SessionConfig {
     modes: Option<Vec<String>>,
     options: Option<Vec<ConfigOption>>,
-    /// The options before these, and when they were replaced. A client may not have seen the new ones yet.
+    /// The previous options, and when they were replaced. The client may not have seen the new options yet.
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
@@ -68,7 +68,7 @@ impl SessionConfig {
         self.apply_options(found, result);
     }
 
-    /// Records the config options in `what`.
+    /// Records the config options in a result or update.
     pub(super) fn apply_options(&mut self, found: &mut Findings, what: &Value) {
         if !what["configOptions"].is_array() {
             return;

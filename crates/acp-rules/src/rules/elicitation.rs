@@ -1,4 +1,4 @@
-//! URL elicitations, which are completed by a later notification.
+//! Rules about URL elicitations, which a later notification completes.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use super::rule::{Findings, rules};
 use super::table::{BoundedTable, id};
 
 rules! {
-    UNKNOWN = "elicitation-unknown" Should "elicitation" "Only existing elicitations are completed.";
+    UNKNOWN = "elicitation-unknown" Should "elicitation" "An agent completes only elicitations it created.";
 }
 
-/// The limit of remembered elicitations.
+/// The maximum number of remembered elicitations.
 const ELICITATIONS: usize = 1024;
 
-/// The URL elicitations that were created.
+/// The URL elicitations of the agent, by id.
 #[derive(Debug)]
 pub(super) struct Elicitations(BoundedTable<()>);
 

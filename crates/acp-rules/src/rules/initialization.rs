@@ -1,4 +1,4 @@
-//! Initialization: it comes first, and both sides keep to the negotiated version.
+//! Rules about initialization: it comes first, and both sides keep to the negotiated version.
 
 use serde_json::Value;
 
@@ -15,16 +15,16 @@ rules! {
     EXISTS = "version-unknown" Should "initialization" "An agent responds to `initialize` with an existing protocol version.";
 }
 
-/// What is known of `initialize`.
+/// The state of the initialization.
 #[derive(Debug, Default)]
 pub(super) struct Initialization {
-    /// The version of the latest request.
+    /// The version in the latest `initialize` request.
     requested_version: Option<u64>,
-    /// The version in the response, if it is one that the client does not support, as far as is known.
+    /// The version in the response, if the client does not seem to support it.
     unsupported_version: Option<u64>,
-    /// `initialize` has succeeded.
+    /// Whether `initialize` has succeeded.
     pub(super) is_done: bool,
-    /// A missing `initialize` was reported. The capabilities are unknown then.
+    /// Whether a missing `initialize` was reported. The capabilities are then unknown.
     is_reported: bool,
 }
 
@@ -57,7 +57,7 @@ impl Initialization {
         if let Some(version) = self.unsupported_version.take() {
             let wanted = self.requested_version.unwrap_or_default();
             let text = format!(
-                "continues with `{method}`, although it supports up to version {wanted} and the agent responded with version {version}"
+                "continues with `{method}`, although it supports versions up to {wanted} and the agent responded with version {version}"
             );
             found.add(&AGREED, Side::Client, text);
         }

@@ -1,4 +1,4 @@
-//! Version 2 messages, which have ids.
+//! Rules about the ids of messages in version 2.
 
 use serde_json::Value;
 
@@ -8,13 +8,13 @@ use super::rule::{Findings, MessagePosition, rules};
 use super::table::{BoundedTable, id};
 
 rules! {
-    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id is the user's or the agent's, not both.";
+    SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id belongs to either the user or the agent, not both.";
 }
 
-/// The limit of remembered messages per session.
+/// The maximum number of remembered messages per session.
 const MESSAGES: usize = 1024;
 
-/// The messages of a session by id, and whether each is the user's.
+/// The messages of a session by id, and whether each is from the user.
 #[derive(Debug)]
 pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 

@@ -1,11 +1,11 @@
-//! The protocol rules: requirements that span several messages, beyond the schema of each one.
+//! The protocol rules: requirements that span several messages, beyond the schema of each message.
 //!
-//! [`RuleChecker`] gets each message of both directions, in order, and returns the rules that were broken and the
-//! side that broke them. It suits conversations of any length: its memory is bounded, and where it had to drop
+//! [`RuleChecker`] takes the messages of both directions, in order, and returns the rules that were broken and the
+//! side that broke them. It works for conversations of any length: its memory is bounded, and where it had to drop
 //! something, it reports nothing.
 //!
-//! Messages cross each other: the agent may have sent a message before the client's latest message arrived. A rule
-//! about such an order applies only where the earlier message must have arrived.
+//! Messages may cross: the agent may have sent a message before the client's latest message arrived. A rule about the
+//! order of messages applies only where the earlier message must have arrived.
 
 mod capabilities;
 mod checker;

@@ -1,4 +1,4 @@
-//! Permissions: the response chooses one of the options of the request.
+//! Rules about permission requests: the response selects one of the options in the request.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::rule::{Findings, rules};
 use super::table::{items, text};
 
 rules! {
-    OPTION = "option-not-offered" Must "tool-calls" "A permission request is answered with one of its options.";
+    OPTION = "option-not-offered" Must "tool-calls" "A response to a permission request selects one of its options.";
     CANCELLED = "permission-not-cancelled" Must "prompt-turn" "A client that cancels a turn responds to its pending permission requests with `cancelled`.";
     NONE = "permission-without-options" Must "tool-calls" "A permission request has at least one option.";
     TWICE = "option-id-twice" Should "tool-calls" "The options of a permission request have unique ids.";
@@ -48,7 +48,7 @@ pub(super) fn answered(found: &mut Findings, open: &OpenRequest, result: Result<
     let Some(cancelled) = open.turn_cancelled_at else {
         return;
     };
-    // The client may not have read the request when it cancelled.
+    // The client may not have read the request yet when it cancelled the turn.
     let pending = cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::CROSSING;
     if said != Some("cancelled") && pending && open.cancelled_at.is_none() {
         let text =

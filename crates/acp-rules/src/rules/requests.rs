@@ -1,4 +1,4 @@
-//! Requests: each gets exactly one response.
+//! Rules about requests: each gets exactly one response.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,14 +17,14 @@ rules! {
     ID_TWICE = "request-id-twice" Must "overview" "Pending requests have unique ids.";
 }
 
-/// The limit of remembered pending requests.
+/// The maximum number of remembered pending requests.
 const OPEN: usize = 16 * 1024;
 
-/// The limit of remembered ids of requests that have a response.
+/// The maximum number of remembered ids of requests that got a response.
 const ANSWERED: usize = 1024;
 
-/// How long a request may be pending at the end, since it was sent or cancelled, before it counts as unanswered, in
-/// microseconds.
+/// The time, in microseconds, after which a request that is pending at the end counts as unanswered. It starts when the
+/// request is sent or cancelled.
 const LONG: u64 = 30_000_000;
 
 /// A pending request.
@@ -33,23 +33,23 @@ pub(super) struct OpenRequest {
     pub(super) method: String,
     pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
-    /// What else of the params is needed to check the response: the options of a permission request, or the terminal.
+    /// The ids in the params that are needed to check the response, such as those of permission options or terminals.
     pub(super) ids: Vec<String>,
     /// When the turn of the request was cancelled.
     pub(super) turn_cancelled_at: Option<MessagePosition>,
     /// When the sender cancelled the request.
     pub(super) cancelled_at: Option<MessagePosition>,
-    /// How many other pending requests had the same id.
+    /// The number of other pending requests with the same id.
     duplicates: u32,
 }
 
 /// The pending requests of both sides.
 #[derive(Debug, Default)]
 pub(super) struct OpenRequests {
-    /// By the direction of the request, and its id.
+    /// The requests by direction and id.
     open: HashMap<(Direction, String), OpenRequest>,
     answered_ids: HashMap<Direction, VecDeque<String>>,
-    /// Some requests could not be remembered.
+    /// Whether some requests could not be remembered.
     overflowed: bool,
 }
 
@@ -85,7 +85,7 @@ impl OpenRequests {
         self.open.insert(key, open);
     }
 
-    /// Takes the pending request that a response sent in `direction` belongs to.
+    /// Removes and returns the pending request for a response sent in `direction`.
     pub(super) fn answer(
         &mut self,
         found: &mut Findings,
@@ -121,13 +121,13 @@ impl OpenRequests {
         None
     }
 
-    /// Returns the method of the pending request that a response sent in `direction` with this id belongs to.
+    /// Returns the method of the pending request for a response with this id, sent in `direction`.
     pub(super) fn method(&self, direction: Direction, number: &Value) -> Option<&str> {
         let open = self.open.get(&(direction.reversed(), number.to_string()))?;
         Some(&open.method)
     }
 
-    /// Returns `true` if a request of one of these methods is pending, in `session` if that is given.
+    /// Returns `true` if a request with one of these methods is pending, in `session` if given.
     pub(super) fn is_waiting(&self, methods: &[&str], session: Option<&str>) -> bool {
         self.open.values().any(|open| {
             methods.contains(&open.method.as_str())
@@ -159,13 +159,13 @@ impl OpenRequests {
         }
     }
 
-    /// Records that a message in `direction` was missed. It may have been a request, or the response to any request.
+    /// Records that a message in `direction` was missed. It may have been a request or a response to any request.
     pub(super) fn record_missed_message(&mut self, direction: Direction) {
         self.overflowed = true;
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
-    /// Reports pending requests when the agent has closed its output by itself, before the client.
+    /// Reports pending requests when the agent closed its output before the client did.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!("closed its output without responding to `{}`", open.method);
@@ -173,7 +173,7 @@ impl OpenRequests {
         }
     }
 
-    /// Reports pending requests at the end of a conversation for which no side gave a reason.
+    /// Reports requests that have been pending too long at the end of a conversation.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
         let long = |_, open: &OpenRequest| {
@@ -196,7 +196,7 @@ impl OpenRequests {
         }
     }
 
-    /// Removes the requests for which the predicate holds, and returns them in the order in which they were sent.
+    /// Removes the requests that match a predicate, and returns them in the order in which they were sent.
     fn take_matching(
         &mut self,
         which: impl Fn(Direction, &OpenRequest) -> bool,

@@ -1,4 +1,4 @@
-//! Rules, and the findings they lead to.
+//! Protocol rules and their findings.
 
 use std::fmt;
 
@@ -13,15 +13,15 @@ use crate::side::Side;
 pub struct Rule {
     /// The name, such as `request-unanswered`. It never changes.
     pub name: &'static str,
-    /// How binding it is.
+    /// How binding the rule is.
     pub level: RequirementLevel,
-    /// The page of the specification, as in its URL, such as `prompt-turn`.
+    /// The page of the specification, by its name in the URL, such as `prompt-turn`.
     pub section: &'static str,
     /// The requirement, as a sentence.
     pub requirement: &'static str,
 }
 
-/// Defines rules as statics, and `RULES`, the list of them.
+/// Defines rules as statics, and `RULES` as the list of all of them.
 macro_rules! rules {
     ($( $name:ident = $text:literal $level:ident $section:literal $requirement:literal; )+) => {
         $(
@@ -40,9 +40,9 @@ pub(super) use rules;
 /// The position of a message in its conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MessagePosition {
-    /// The number of the message, as the caller counts, such as the line of a trace.
+    /// The number of the message, as counted by the caller, such as its line in a trace.
     pub index: u64,
-    /// When the message was seen, in microseconds. Any fixed start before the first message will do.
+    /// When the message was seen, in microseconds since any fixed time before the first message.
     pub time_us: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct Finding {
     pub message: MessagePosition,
     /// An earlier message that this one contradicts.
     pub earlier: Option<MessagePosition>,
-    /// What is wrong, as a sentence.
+    /// A description of what is wrong. It continues a sentence that starts with the side.
     pub text: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The findings of one message.
+/// A collector for the findings of one message.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) position: MessagePosition,
@@ -94,7 +94,7 @@ impl Findings {
         self.push(rule, side, self.position, Some(earlier), text.into());
     }
 
-    /// Reports an earlier message that is only now known to be wrong.
+    /// Reports an earlier message that turned out to be wrong.
     pub(super) fn add_at(
         &mut self,
         rule: &'static Rule,
@@ -122,17 +122,17 @@ impl Findings {
         });
     }
 
-    /// Returns `true` if an earlier message has certainly arrived by now. Messages may cross each other.
+    /// Returns `true` if an earlier message must have arrived by now. Messages may cross each other.
     pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
         self.position.time_us.saturating_sub(earlier.time_us) >= CROSSING
     }
 }
 
-/// How long a message may be on its way, in microseconds. A side that sends something sooner after it may not have
-/// read it yet.
+/// The maximum transit time of a message, in microseconds. Until then, its receiver may not have read it when it sends
+/// a message of its own.
 pub(super) const CROSSING: u64 = 1_000_000;
 
-/// Returns the side that sends in a direction.
+/// Returns the side that sends messages in a direction.
 pub(super) fn sender(direction: Direction) -> Side {
     match direction {
         Direction::ToAgent => Side::Client,

@@ -1,4 +1,4 @@
-//! Sessions: which are open, and what each side may send about them.
+//! Rules about sessions: which are open, and what each side may send about them.
 
 use serde_json::Value;
 
@@ -23,22 +23,22 @@ rules! {
     TWICE = "session-id-twice" Must "session-setup" "A new session has a unique id.";
 }
 
-/// The limit of remembered sessions.
+/// The maximum number of remembered sessions.
 const SESSIONS: usize = 1024;
 
-/// The limit of remembered messages that may belong to a session that is being opened.
+/// The maximum number of remembered messages that may belong to a session that is being opened.
 const EARLY: usize = 64;
 
-/// The methods that open a session whose id only the response gives.
+/// Methods that open a session and return its id in the response.
 const OPENING: &[&str] = &["session/new", "session/fork"];
 
 /// A session, with the state that the rules need.
 #[derive(Debug)]
 pub(super) struct RuleSession {
-    /// The session was opened and is not closed.
+    /// Whether the session is open.
     is_open: bool,
     closed_at: Option<MessagePosition>,
-    /// How many requests that load or resume it again are pending. Its history may be replayed meanwhile.
+    /// The number of pending requests that load or resume the session. Meanwhile, its history may be replayed.
     pending_loads: u32,
     turns: RuleTurns,
     tool_calls: RuleToolCalls,
@@ -68,9 +68,9 @@ impl RuleSession {
 #[derive(Debug)]
 pub(super) struct RuleSessions {
     table: BoundedTable<RuleSession>,
-    /// Messages about unknown sessions, whose ids a pending response may still give.
+    /// Messages about unknown sessions. A pending response may still return their ids.
     early_messages: Vec<(String, MessagePosition)>,
-    /// The client has listed the sessions, so it may know the ids of sessions that others opened.
+    /// Whether the client has listed the sessions, so that it may know the ids of sessions opened elsewhere.
     listed: bool,
 }
 
@@ -102,7 +102,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a request or notification of the client that names a session.
+    /// Checks a request or notification from the client that names a session.
     pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
@@ -147,7 +147,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a request or update of the agent that names a session.
+    /// Checks a request or update from the agent that names a session.
     pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,
@@ -259,8 +259,8 @@ impl RuleSessions {
         }
     }
 
-    /// Handles the response that opens a session, or fails to. Reports early messages whose session can no longer
-    /// become known.
+    /// Handles the response to a request that opens a session. Once no such request is pending, reports early messages
+    /// about sessions that were never opened.
     fn check_opened(
         &mut self,
         found: &mut Findings,

@@ -1,4 +1,4 @@
-//! Version 2 states: what the agent says it is doing, turn by turn.
+//! Session states of version 2: running, waiting for the user, or idle.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::table::text;
 rules! {
     IDLE = "idle-twice" Should "prompt-lifecycle" "In version 2, a turn ends with exactly one `idle`.";
     REASON = "idle-without-reason" Should "prompt-lifecycle" "An `idle` that ends a turn has a `stopReason`.";
-    ACTION = "requires-action-while-idle" Should "prompt-lifecycle" "`requires_action` is sent only while running.";
+    ACTION = "requires-action-while-idle" Should "prompt-lifecycle" "An agent reports `requires_action` only while a turn is running.";
     PERMISSION = "permission-while-running" Should "prompt-lifecycle" "An agent waiting for permission reports `requires_action`.";
     NEVER = "turn-without-end" Should "prompt-lifecycle" "In version 2, every turn ends with `idle`.";
 }
@@ -23,11 +23,11 @@ enum StateKind {
     Idle,
 }
 
-/// The states of a session.
+/// The reported state of a session, and its open prompts.
 #[derive(Debug, Default)]
 pub(super) struct SessionStates {
     state: Option<(StateKind, MessagePosition)>,
-    /// How many prompts no turn has ended for yet.
+    /// The number of prompts whose turns have not ended.
     prompts: u32,
 }
 
@@ -74,7 +74,7 @@ impl SessionStates {
         self.state = Some((state, found.position));
     }
 
-    /// Checks a permission request of the agent.
+    /// Checks the state in which the agent requests permission.
     pub(super) fn permission(&mut self, found: &mut Findings) {
         // Background work may send permission requests while the agent is idle.
         if found.version == SchemaVersion::V2

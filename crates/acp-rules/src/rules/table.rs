@@ -1,4 +1,4 @@
-//! A table of bounded size, and functions that read fields of messages.
+//! A table of bounded size, and functions that read message fields.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::redaction::REDACTED;
 
-/// A map by id of bounded size. When it is full, it drops the oldest entry.
+/// A map of bounded size, keyed by id. When it is full, it drops the oldest entry.
 #[derive(Debug)]
 pub(super) struct BoundedTable<T> {
     entries: HashMap<String, T>,
     order: VecDeque<String>,
     capacity: usize,
-    /// An entry was dropped, so an id that is not found may have been inserted.
+    /// Whether an entry was dropped, so that a missing id may have been inserted before.
     has_evicted: bool,
 }
 
@@ -44,7 +44,7 @@ impl<T> BoundedTable<T> {
         self.order.iter().filter_map(known)
     }
 
-    /// Returns `true` if an id was certainly never inserted.
+    /// Returns `true` if it is certain that an id was never inserted.
     pub(super) fn is_new(&self, id: &str) -> bool {
         !self.has_evicted && !self.entries.contains_key(id)
     }
@@ -62,17 +62,17 @@ impl<T> BoundedTable<T> {
     }
 }
 
-/// Returns a field that is a string.
+/// Returns the value of a string field.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
-/// Returns a field that is an id. `None` if it was redacted: ids that differed may be equal now.
+/// Returns the value of an id field, or `None` if it was redacted, because different ids may have become equal.
 pub(super) fn id<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     text(value, name).filter(|id| !id.contains(REDACTED))
 }
 
-/// Returns the items of a field that is a list.
+/// Returns the items of a list field, or nothing if there is no list.
 pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value
         .get(name)

@@ -1,5 +1,5 @@
-//! Terminals: the client terminals of version 1, which agents create and release, and the display terminals of
-//! version 2.
+//! Rules about terminals: the client terminals of version 1, which agents create and release, and the display terminals
+//! of version 2.
 
 use serde_json::Value;
 
@@ -15,11 +15,11 @@ rules! {
     RELEASED = "terminal-after-release" Must "terminals" "A released terminal is not used again.";
     KEPT = "terminal-not-released" Should "terminals" "An agent releases a terminal when it no longer needs it.";
     SHOWN = "terminal-shown-unknown" Should "terminals" "A tool call embeds only existing terminals.";
-    LATE = "terminal-shown-late" Must "terminals" "A terminal is embedded in a tool call before it is released.";
-    CHUNK = "terminal-chunk-first" Should "terminals" "Output is sent only for terminals that were announced.";
+    LATE = "terminal-shown-late" Must "terminals" "An agent embeds a terminal in a tool call before it releases the terminal.";
+    CHUNK = "terminal-chunk-first" Should "terminals" "An agent sends output only for terminals it has announced.";
 }
 
-/// The limit of remembered terminals.
+/// The maximum number of remembered terminals.
 const TERMINALS: usize = 4096;
 
 /// A client terminal.
@@ -28,9 +28,9 @@ struct RuleTerminal {
     created_at: MessagePosition,
     session: Option<String>,
     released_at: Option<MessagePosition>,
-    /// When the client told the agent that the command had exited.
+    /// When the client reported that the command had exited.
     exited_at: Option<MessagePosition>,
-    /// A tool call shows the terminal.
+    /// Whether a tool call shows the terminal.
     shown: bool,
 }
 
@@ -43,7 +43,7 @@ impl RuleTerminals {
         Self(BoundedTable::of(TERMINALS))
     }
 
-    /// Checks a request of the agent about a terminal.
+    /// Checks an agent's request about a terminal.
     pub(super) fn check_request(&mut self, found: &mut Findings, method: &str, params: &Value) {
         let Some(id) = id(params, "terminalId") else {
             return;
@@ -120,8 +120,8 @@ impl RuleTerminals {
         }
     }
 
-    /// Reports terminals whose command has exited and that were never released. A session whose turn still runs may
-    /// need its terminals.
+    /// Reports terminals that were never released although their command has exited. A session with a running turn may
+    /// still need its terminals.
     pub(super) fn end(&self, found: &mut Findings, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);

@@ -1,4 +1,4 @@
-//! Conversations as short lists of messages, for tests of the rules.
+//! Helpers for rule tests, which write conversations as short lists of messages.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::checker::RuleChecker;
 use super::rule::{Finding, MessagePosition};
 use crate::schema::message::Direction;
 
-/// A conversation, and the findings that each message must have: `"rule side, rule side"`.
+/// A conversation under test. Expected findings are written as `"rule side, rule side"`.
 pub(super) struct ExpectedConversation {
     rules: RuleChecker,
     now: MessagePosition,
@@ -20,7 +20,7 @@ impl ExpectedConversation {
         }
     }
 
-    /// Starts a conversation initialized in version 1, with these capabilities.
+    /// Starts a conversation in version 1 with these capabilities.
     pub(super) fn with(client: &str, agent: &str) -> Self {
         let mut talk = Self::new();
         let params = format!(r#"{{"protocolVersion":1,"clientCapabilities":{client}}}"#);
@@ -31,7 +31,7 @@ impl ExpectedConversation {
         talk
     }
 
-    /// Starts a conversation initialized in version 1, where both sides support everything.
+    /// Starts a conversation in version 1 in which the sides support most capabilities.
     pub(super) fn v1() -> Self {
         Self::with(
             r#"{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#,
@@ -70,33 +70,33 @@ impl ExpectedConversation {
         assert_eq!(told(&found), expected, "{message}: {found:?}");
     }
 
-    /// Sends a message of the agent that has the expected findings.
+    /// Sends a message from the agent, and expects these findings.
     #[track_caller]
     pub(super) fn says(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToClient, &message, expected);
     }
 
-    /// Sends a message of the client that has the expected findings.
+    /// Sends a message from the client, and expects these findings.
     #[track_caller]
     pub(super) fn hears(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToAgent, &message, expected);
     }
 
-    /// Sends a message of the agent that breaks no rule.
+    /// Sends a message from the agent, and expects no findings.
     #[track_caller]
     pub(super) fn keeps(&mut self, message: &str) {
         self.says("", message);
     }
 
-    /// Sends a message of the client that breaks no rule.
+    /// Sends a message from the client, and expects no findings.
     #[track_caller]
     pub(super) fn keeps_hearing(&mut self, message: &str) {
         self.hears("", message);
     }
 
-    /// Sends a request of the client that breaks no rule.
+    /// Sends a request from the client, and expects no findings.
     #[track_caller]
     pub(super) fn ask(&mut self, id: impl Into<Value>, method: &str, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap();
@@ -104,7 +104,7 @@ impl ExpectedConversation {
         self.message(Direction::ToAgent, &message, "");
     }
 
-    /// Sends a request of the agent that breaks no rule.
+    /// Sends a request from the agent, and expects no findings.
     #[track_caller]
     pub(super) fn asks(&mut self, id: impl Into<Value>, method: &str, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap();
@@ -112,7 +112,7 @@ impl ExpectedConversation {
         self.message(Direction::ToClient, &message, "");
     }
 
-    /// Sends an update of the session `s` that has the expected findings.
+    /// Sends an update of the session `s`, and expects these findings.
     #[track_caller]
     pub(super) fn update(&mut self, expected: &str, update: &str) {
         let update: Value = serde_json::from_str(update).unwrap();
@@ -121,7 +121,7 @@ impl ExpectedConversation {
         self.message(Direction::ToClient, &message, expected);
     }
 
-    /// Sends a prompt of the client in the session `s`.
+    /// Sends a prompt in the session `s`, and expects no findings.
     #[track_caller]
     pub(super) fn prompt(&mut self, id: impl Into<Value>) {
         self.ask(id, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#);

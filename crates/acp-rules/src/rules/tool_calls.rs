@@ -1,4 +1,4 @@
-//! Tool calls: each has its own id, is announced before it is updated, and its status never goes back.
+//! Rules about tool calls: ids are unique, calls are announced before updates, and statuses never go backwards.
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ rules! {
     BACKWARDS = "tool-call-status-backwards" Should "tool-calls" "A tool call's status never goes backwards.";
 }
 
-/// The limit of remembered tool calls per session.
+/// The maximum number of remembered tool calls per session.
 const CALLS: usize = 1024;
 
 /// A tool call, with the state that the rules need.
@@ -121,7 +121,7 @@ impl RuleToolCalls {
     }
 }
 
-/// Returns how far a status is along a tool call; `None` for unknown statuses.
+/// Returns the position of a status in a tool call's progress, or `None` for unknown statuses.
 fn status_rank(status: &str) -> Option<u8> {
     match status {
         "pending" => Some(0),

@@ -1,4 +1,4 @@
-//! Version 1 turns: one at a time, ended by the response to the prompt, and how they are cancelled.
+//! Rules about turns in version 1: a session runs one at a time, and the response to the prompt ends it.
 
 use serde_json::Value;
 
@@ -19,14 +19,14 @@ rules! {
 /// The turns of a session.
 #[derive(Debug, Default)]
 pub(super) struct RuleTurns {
-    /// How many prompts are pending.
+    /// The number of pending prompts.
     running_prompts: u32,
-    /// When the first of them was sent.
+    /// When the first pending prompt was sent.
     began_at: MessagePosition,
     cancelled: bool,
-    /// The user answered a permission request, which may end a turn.
+    /// Whether the user has answered a request. The answer may end the turn.
     user_answered: bool,
-    /// When the last turn ended. `None` while one runs, and after a late update was reported.
+    /// When the last turn ended. `None` while a turn runs, and after a late update was reported.
     ended_at: Option<MessagePosition>,
 }
 

@@ -1,4 +1,4 @@
-//! The comparison of a value with its shape.
+//! Checks a value against its shape.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,18 @@ use super::fault::{SchemaFault, SchemaFaultKind};
 use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, ShapeUnion};
 use super::shapes::Schema;
 
-/// The maximum depth of a value that is checked. No shape is that deep: anything deeper is `any`, which is not
-/// checked.
+/// The maximum depth to which a value is checked. No shape is deeper: anything below is `any`, which is not checked.
 const DEEPEST: usize = 64;
 
-/// The limit of faults that are reported for one message. They are enough to show that a message is wrong everywhere.
+/// The maximum number of faults reported for one message.
 const MOST: usize = 256;
 
 /// The maximum length of a quoted string.
 const QUOTED: usize = 80;
 
 impl Schema {
-    /// Returns what is wrong with `value` as a `name`, such as `PromptRequest`. Returns nothing if it matches, or if
-    /// there is no such shape. Paths start with `root`, as in `params.prompt[0].text`.
+    /// Checks a value against the shape `name`, such as `PromptRequest`, and returns the faults. Returns none if there
+    /// is no such shape. Paths start with `root`, as in `params.prompt[0].text`.
     #[must_use]
     pub fn check_value(&self, name: &str, value: &Value, root: &str) -> Vec<SchemaFault> {
         check_value(self, name, value, root)
@@ -53,7 +52,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Runs `work` one path segment further down.
+    /// Runs `work` with the path extended by one segment.
     fn descend(&mut self, step: PathSegment<'_>, work: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         // Writing to a string cannot fail.
@@ -103,8 +102,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Checks the fields of an object, and adds their names to the known ones. Returns `true` if the object may have
-    /// others.
+    /// Checks the fields of an object, and adds their names to `known`. Returns `true` if the object may have other
+    /// fields.
     fn check_fields(
         &mut self,
         object: &'a ShapeObject,
@@ -145,7 +144,7 @@ impl<'a> SchemaChecker<'a> {
         open
     }
 
-    /// Checks the fields that an object has because of its tag. Returns `true` if the object may have others.
+    /// Checks the fields that depend on an object's tag. Returns `true` if the object may have other fields.
     fn check_variant(
         &mut self,
         union: &'a ShapeUnion,
@@ -161,7 +160,7 @@ impl<'a> SchemaChecker<'a> {
             let before = std::mem::take(&mut self.faults);
             let open = self.check_named_fields(variant.object, fields, known);
             let found = std::mem::replace(&mut self.faults, before);
-            // A value that matches the untagged object is right.
+            // A value that matches the untagged object is valid, too.
             let untagged = union.untagged.filter(|_| !found.is_empty());
             if let Some(untagged) = untagged {
                 let before = std::mem::take(&mut self.faults);
@@ -298,8 +297,7 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Checks a value against alternatives. If none matches, reports the faults against the one that was probably
-    /// meant.
+    /// Checks a value against alternatives. If none matches, reports the faults for the most likely alternative.
     fn check_any_of(&mut self, either: &'a [ShapeType], value: &Value) {
         let mut best: Option<Vec<SchemaFault>> = None;
         for of in either {
@@ -340,8 +338,8 @@ impl<'a> SchemaChecker<'a> {
         }
     }
 
-    /// Returns `true` if a value with this fault has the type that was checked: the fault is further down, or it is a
-    /// string of the wrong format.
+    /// Returns `true` if a value with this fault still has the right type: the fault is deeper inside, or the value is
+    /// a string in the wrong format.
     fn matches_kind(&self, fault: &SchemaFault) -> bool {
         let form = matches!(
             fault.kind,
@@ -361,7 +359,7 @@ impl<'a> SchemaChecker<'a> {
         self.add_fault(SchemaFaultKind::Type { expected, found });
     }
 
-    /// Describes a type in words, including what its name stands for.
+    /// Describes a type in words, and resolves named types.
     fn describe_expected(&self, of: &ShapeType) -> String {
         match of {
             ShapeType::Named(name) => match self.schema.shapes.get(name) {
@@ -424,14 +422,14 @@ fn describe_value(value: &Value) -> String {
     }
 }
 
-/// Returns `true` for a path that is absolute on any system. The peer may run on another one.
+/// Returns `true` if a path is absolute on any system. The peer may run on a different one.
 fn is_absolute(path: &str) -> bool {
     let bytes = path.as_bytes();
     let drive = matches!(bytes, [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic());
     path.starts_with('/') || path.starts_with("\\\\") || drive
 }
 
-/// Returns `true` for a scheme with something after it.
+/// Returns `true` if a string has the form of a URI: a scheme, a colon and more.
 fn is_uri(uri: &str) -> bool {
     let Some((scheme, rest)) = uri.split_once(':') else {
         return false;
@@ -443,7 +441,7 @@ fn is_uri(uri: &str) -> bool {
         && !uri.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Returns `true` for a string with the format of `2026-01-31T12:00:00.5+01:00`.
+/// Returns `true` if a string has the format of `2026-01-31T12:00:00.5+01:00`.
 fn is_date_time(time: &str) -> bool {
     let bytes = time.as_bytes();
     let digits = |range: std::ops::Range<usize>| {
@@ -481,7 +479,7 @@ fn is_currency(currency: &str) -> bool {
     currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase())
 }
 
-/// Returns the names that shapes use and that are not defined.
+/// Returns the names that shapes refer to but that are not defined.
 #[cfg(test)]
 pub(super) fn names_without_shape(schema: &Schema) -> Vec<&'static str> {
     fn named(of: &ShapeType, names: &mut Vec<&'static str>) {

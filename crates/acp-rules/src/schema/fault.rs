@@ -1,4 +1,4 @@
-//! What is wrong with a message, and where.
+//! Faults: places where a message differs from the schema.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub struct SchemaFault {
     /// The path of the value, such as `params.update.content.text`.
     pub path: String,
-    /// What is wrong with it.
+    /// What is wrong with the value.
     pub kind: SchemaFaultKind,
 }
 
-/// What is wrong with a value.
+/// The kind of a fault.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SchemaFaultKind {
@@ -24,7 +24,7 @@ pub enum SchemaFaultKind {
         /// The type of the value, in words.
         found: String,
     },
-    /// The value is not one of the allowed ones.
+    /// The value is not allowed.
     Value {
         /// The allowed values, as JSON.
         allowed: Vec<String>,
@@ -34,7 +34,7 @@ pub enum SchemaFaultKind {
     /// The field is not in the specification, which reserves all names in its types (section Extensibility).
     /// Extensions belong in `_meta`.
     UnknownField,
-    /// The path is not absolute. All file paths must be (section Overview).
+    /// The path is not absolute, as all file paths must be (section Overview).
     RelativePath {
         /// The path.
         found: String,
@@ -46,7 +46,7 @@ pub enum SchemaFaultKind {
         /// The string.
         found: String,
     },
-    /// The message is not a JSON-RPC 2.0 message, for this reason.
+    /// The message is not a valid JSON-RPC 2.0 message. The text says why.
     Envelope(String),
 }
 

@@ -1,4 +1,4 @@
-//! Checks of whole messages: the envelope and its content.
+//! Checks whole messages: the envelope and its content.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl Direction {
         }
     }
 
-    /// Returns the side that sends in this direction, as a word.
+    /// Returns the side that sends in this direction: `client` or `agent`.
     #[must_use]
     pub fn sender(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// The parts of a JSON-RPC message.
+/// The kind of a JSON-RPC message, and its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Envelope<'a> {
     /// A message with a method and an id.
@@ -83,7 +83,7 @@ pub enum Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads `message` as tolerantly as possible. Returns `None` if it is none of the three.
+    /// Reads `message` as tolerantly as possible. Returns `None` if it is no request, notification or response.
     #[must_use]
     pub fn read(message: &'a Value) -> Option<Self> {
         let fields = message.as_object()?;
@@ -116,7 +116,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Returns the session that the params name, if any.
+    /// Returns the session id in the params or the result, if any.
     #[must_use]
     pub fn session(&self) -> Option<&'a str> {
         let carried = match self {
@@ -128,8 +128,8 @@ impl<'a> Envelope<'a> {
 }
 
 impl Schema {
-    /// Returns what is wrong with a message sent in `direction`. If it is a response, `asked` is the method of its
-    /// request, where that is known.
+    /// Returns the faults of a message sent in `direction`. For a response, `asked` is the method of its request, if
+    /// known.
     #[must_use]
     pub fn check_message(
         &self,
@@ -180,7 +180,7 @@ impl Schema {
         let Some(method) = self.method(name) else {
             if !name.starts_with('_') {
                 faults.push(envelope_fault(format!(
-                    "unknown method {name:?}; custom method names begin with `_`"
+                    "unknown method {name:?}; names of custom methods must start with `_`"
                 )));
             }
             return;
@@ -190,7 +190,7 @@ impl Schema {
         }
         if !direction.can_send(method) {
             let sender = direction.sender();
-            let why = format!("{name:?} is not sent by the {sender}");
+            let why = format!("the {sender} must not send {name:?}");
             faults.push(envelope_fault(why));
             return;
         }
@@ -228,21 +228,21 @@ impl Schema {
                 faults.push(envelope_fault("`method` must be a string".to_owned()));
             }
             if has("result") || has("error") {
-                let why = "message is both a request and a response";
+                let why = "the message has `method` and also `result` or `error`";
                 faults.push(envelope_fault(why.to_owned()));
             }
             &["jsonrpc", "id", "method", "params", "result", "error"]
         } else {
             match (has("result"), has("error")) {
                 (true, true) => {
-                    let why = "response has both `result` and `error`";
+                    let why = "the response has both `result` and `error`";
                     faults.push(envelope_fault(why.to_owned()));
                 }
                 (false, false) => {
                     let why = "`method`, `result` and `error` are all missing";
                     faults.push(envelope_fault(why.to_owned()));
                 }
-                _ if !has("id") => faults.push(envelope_fault("response has no `id`".to_owned())),
+                _ if !has("id") => faults.push(envelope_fault("the response has no `id`".to_owned())),
                 _ => {}
             }
             &["jsonrpc", "id", "result", "error"]
@@ -340,14 +340,14 @@ mod tests {
             [
                 "`jsonrpc` is missing",
                 "`id` must be null or an integer or a string, but is 1.5",
-                "response has both `result` and `error`",
+                "the response has both `result` and `error`",
                 "`more` is not in the specification; custom fields belong in `_meta`",
             ]
         );
         let direction = json!({"jsonrpc": "2.0", "id": 1, "method": "session/cancel", "params": {"sessionId": "s"}});
         assert_eq!(
             faults(Direction::ToClient, &direction, None),
-            ["\"session/cancel\" is not sent by the agent"]
+            ["the agent must not send \"session/cancel\""]
         );
         assert_eq!(
             faults(Direction::ToAgent, &direction, None),

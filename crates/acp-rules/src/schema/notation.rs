@@ -1,29 +1,29 @@
-//! The notation of the shapes, and its reader.
+//! The notation of the shapes, and a parser for it.
 //!
 //! ```text
 //! # a comment
-//! Name = type                                  what a name stands for
+//! Name = type                                  another name for a type
 //! Name { field: type, optional?: type }        an object; any object may have `_meta`
 //! Name { field: type
 //!     by tag {                                 more fields, by the value of the field `tag`
 //!         value: Other
-//!         absent: Other                        if the field is missing, or whatever its value is
+//!         absent: Other                        if the field is missing; accepts any value of it, too
 //!         else: Other                          if it has any other value; unknown fields are allowed
 //!     }
 //! }
-//! Name { field: type, one of One | Other }     and the fields of one of these
+//! Name { field: type, one of One | Other }     an object that also has the fields of one of these
 //! ```
 //!
 //! A type is `string bool number object null any`, `int32 int64 uint16 uint32 uint64`, `path` (absolute), `uri`,
 //! `date-time`, `currency`; a constant in quotes or a number; `[type]`, `{type}` for a map; a name; and
-//! alternatives of these with `|`. `~` before a field or a variant: only the unstable schema has it, so it is
-//! known but not checked.
+//! alternatives of these with `|`. A `~` before a field or a variant says that only the unstable schema has it. It is
+//! then accepted but not checked.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The definition of a name.
+/// The definition of a named shape.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ShapeDefinition {
     Alias(ShapeType),
@@ -52,16 +52,16 @@ pub(super) struct ShapeField {
 pub(super) struct ShapeUnion {
     pub(super) tag: &'static str,
     pub(super) variants: Vec<ShapeVariant>,
-    /// The object to use if the tag is missing. It accepts any tag, too.
+    /// The object to use if the tag is missing. It also accepts any tag.
     pub(super) untagged: Option<&'static str>,
-    /// The object to use if the tag matches no variant; `Some("")` if nothing else is known of it.
+    /// The object to use if the tag matches no variant; `Some("")` if its fields are unknown.
     pub(super) fallback: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ShapeVariant {
     pub(super) value: &'static str,
-    /// The object that has the fields; empty if there are none.
+    /// The name of the object with the fields; empty if there are none.
     pub(super) object: &'static str,
     pub(super) unstable: bool,
 }
@@ -74,7 +74,7 @@ pub(super) enum ShapeType {
     String,
     Number,
     Object,
-    /// An integer in this range, both ends included.
+    /// An integer in this inclusive range.
     Integer(i128, i128),
     Path,
     Uri,
@@ -87,8 +87,7 @@ pub(super) enum ShapeType {
     Named(&'static str),
 }
 
-/// Reads shapes. Lines that cannot be parsed are returned as mistakes and skipped; a test makes sure that there are
-/// none.
+/// Parses shapes. Skips lines with errors and returns their descriptions; a test makes sure that there are none.
 pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
     let mut reader = NotationReader {
         tokens: tokenize(text),
@@ -104,12 +103,12 @@ pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition
         match reader.read_definition() {
             Some((name, shape)) => {
                 if shapes.insert(name, shape).is_some() {
-                    mistakes.push(format!("line {line}: {name} is there twice"));
+                    mistakes.push(format!("line {line}: duplicate name {name}"));
                 }
             }
             None => {
                 let line = reader.tokens.get(reader.position).map_or(line, |t| t.1);
-                mistakes.push(format!("line {line}: this cannot be read"));
+                mistakes.push(format!("line {line}: cannot parse this line"));
                 reader.skip_line();
             }
         }
@@ -166,7 +165,7 @@ impl NotationReader {
         found
     }
 
-    /// Skips what separates two fields.
+    /// Skips commas and line ends between fields.
     fn skip_separators(&mut self) {
         while self.consume("\n") || self.consume(",") {}
     }
@@ -351,9 +350,9 @@ mod tests {
         assert_eq!(
             mistakes,
             [
-                "line 2: this cannot be read",
-                "line 3: this cannot be read",
-                "line 4: A is there twice"
+                "line 2: cannot parse this line",
+                "line 3: cannot parse this line",
+                "line 4: duplicate name A"
             ]
         );
     }

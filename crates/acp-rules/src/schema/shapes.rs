@@ -1,4 +1,4 @@
-//! The shapes of each protocol version, by name.
+//! The schema of each protocol version: its methods and shapes.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

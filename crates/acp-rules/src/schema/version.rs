@@ -1,4 +1,4 @@
-//! The versions of the protocol.
+//! The protocol versions that have a schema.
 
 use std::fmt;
 

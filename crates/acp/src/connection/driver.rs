@@ -1,10 +1,10 @@
 //! The driver: the future that reads, writes and runs handlers.
 //!
-//! Nothing of a connection runs anywhere else, so the library needs no particular runtime: whoever polls the driver
-//! decides on which thread and executor it runs. [`Options::spawn_work`](crate::Options::spawn_work) moves turns,
+//! Nothing of a connection runs anywhere else, so the library needs no particular runtime: the thread and the
+//! executor are those that poll the driver. [`Options::spawn_work`](crate::Options::spawn_work) moves turns,
 //! requests that have to wait, and writing from the driver to an executor.
 //!
-//! The parts are in a `FuturesUnordered`, so that each is polled only when it was woken.
+//! The futures are in a `FuturesUnordered`, so that each is polled only after it was woken.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -20,20 +20,20 @@ use tokio::sync::watch;
 use super::Connection;
 use crate::error::CloseReason;
 
-/// A part of a connection. Its result is a reason if the connection has ended with it.
+/// A future that the driver polls. It returns a reason if its end is the end of the connection.
 type DriverFuture = Pin<Box<dyn Future<Output = Option<CloseReason>> + Send>>;
 
-/// A task for the user's executor.
+/// A task that runs on the caller's executor.
 pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Starts a task on an executor.
+/// A function that starts a task on an executor.
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
-/// How often the driver looks for new tasks before it yields to its executor.
+/// The number of times per poll that the driver looks for new tasks before it yields to its executor.
 const ROUNDS: usize = 64;
 
-/// The future that moves a connection: it reads, writes and runs handlers. Nothing happens unless it is polled. It
-/// completes when the connection has ended, with the reason.
+/// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. When
+/// the connection has ended, it returns the reason.
 ///
 /// Spawn it, or use [`run`](Self::run) to do other work beside it. Dropping it ends the connection at once: pending
 /// requests fail, and unwritten messages are lost. Its work is dropped with it; work that was [spawned
@@ -44,7 +44,7 @@ const ROUNDS: usize = 64;
 pub struct Driver {
     conn: Connection,
     futures: FuturesUnordered<DriverFuture>,
-    /// The reason why the connection ended, once it has.
+    /// Why the connection ended, if it has.
     close_reason: Option<CloseReason>,
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Driver {
 }
 
 impl Driver {
-    /// Creates the driver. `life` runs from the connection's first byte to its last.
+    /// Creates the driver. `life` is a future that runs for as long as the connection exists.
     pub(super) fn new(
         conn: Connection,
         life: impl Future<Output = CloseReason> + Send + 'static,
@@ -104,9 +104,9 @@ impl Driver {
         self.futures.extend(self.conn.0.tasks.take_new_tasks());
     }
 
-    /// Drops what is left, and notifies those that wait for the end.
+    /// Drops all remaining work and notifies everything that waits for the connection to end.
     fn end(&mut self, reason: CloseReason) {
-        // Close the queue first: dropping the parts may start new tasks, and nobody would run them.
+        // Close the queue first: dropping the futures may start new tasks, which would never run.
         self.conn.0.tasks.close();
         self.futures.clear();
         self.close_reason = Some(reason.clone());
@@ -129,7 +129,7 @@ impl Future for Driver {
                     self.end(reason.clone());
                     return Poll::Ready(reason);
                 }
-                // Unreachable: the connection's life is one of the parts, and ends with a reason.
+                // Unreachable: the connection's life is one of the futures, and it returns a reason.
                 Poll::Ready(None) => {
                     self.end(CloseReason::Local);
                     return Poll::Ready(CloseReason::Local);
@@ -152,7 +152,7 @@ impl Drop for Driver {
     }
 }
 
-/// The tasks of a connection other than reading: writing, and the work on requests.
+/// A connection's tasks other than reading: writing and the work on requests.
 pub(crate) struct Tasks {
     queue: Mutex<DriverQueue>,
     /// The number of running tasks that the connection waits for before it ends.
@@ -164,13 +164,13 @@ pub(crate) struct Tasks {
 struct DriverQueue {
     /// Tasks that the driver has not taken yet.
     new_tasks: Vec<DriverFuture>,
-    /// The waker of the driver while it is not being polled.
+    /// The driver's waker, while the driver is not being polled.
     waker: Option<Waker>,
     /// Whether the driver has ended.
     closed: bool,
 }
 
-/// Counts a task that is waited for, until it is dropped.
+/// A guard that counts as a running task until it is dropped.
 struct TaskCounter(watch::Sender<usize>);
 
 impl Drop for TaskCounter {
@@ -180,6 +180,7 @@ impl Drop for TaskCounter {
 }
 
 impl Tasks {
+    /// Creates an empty set of tasks, which `spawn` runs if it is set.
     pub(super) fn new(spawn: Option<SpawnFn>) -> Self {
         Self {
             queue: Mutex::default(),
@@ -206,7 +207,7 @@ impl Tasks {
     pub(super) fn spawn_detached(&self, task: impl Future<Output = ()> + Send + 'static) {
         let task = AssertUnwindSafe(task).catch_unwind().map(|done| {
             if done.is_err() {
-                tracing::error!("a task of the connection panicked");
+                tracing::error!("a connection task panicked");
             }
         });
         if let Some(spawn) = &self.spawn_fn {
@@ -214,7 +215,7 @@ impl Tasks {
         }
         let mut queue = self.lock();
         if queue.closed {
-            // Release the lock before the task is dropped, which may start another one.
+            // Release the lock first: dropping the task may start another one.
             drop(queue);
             return;
         }
@@ -226,7 +227,7 @@ impl Tasks {
         }
     }
 
-    /// Takes the tasks that were started since the last call. While the driver is being polled, it need not be woken.
+    /// Takes the tasks that were started since the last call. Clears the waker, because the driver is being polled.
     fn take_new_tasks(&self) -> Vec<DriverFuture> {
         let (new, waker) = {
             let mut queue = self.lock();
@@ -236,7 +237,7 @@ impl Tasks {
         new
     }
 
-    /// Sets the waker for the next new task. Returns `false` if there is a new task already.
+    /// Sets the waker for the next new task. Returns `false` if there already is a new task.
     fn set_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         let mut queue = self.lock();
@@ -247,7 +248,7 @@ impl Tasks {
         false
     }
 
-    /// Waits until all tasks that are waited for have ended.
+    /// Waits until all tasks have ended, except detached ones.
     pub(super) async fn wait(&self) {
         let mut running = self.running_count.subscribe();
         // Cannot fail: `self` holds the sender.

@@ -1,33 +1,34 @@
 //! Splits bytes into lines: one message per line.
 //!
-//! Accepts `\n` and `\r\n` and skips empty lines. A line over the limit does not fill memory: its two ends are kept
-//! to find out whose message it was, and the rest is dropped as it arrives. If a response has a large text, the text
-//! is extracted as it arrives.
+//! Accepts `\n` and `\r\n` and skips empty lines. Of a line over the limit, only the start and the end are kept, to
+//! detect the message's type and id; the rest is dropped as it arrives. If a response has a large text, the text is
+//! extracted as it arrives.
 
 use std::ops::Range;
 
 pub(crate) use super::large_text::{LARGE_TEXT, LargeTextReader, LargeTextResponse};
 
-/// How many bytes of the start of an oversized line are kept: enough for its id and method.
+/// How many bytes are kept from the start of an oversized line: enough for its id and method.
 pub(crate) const HEAD: usize = 1024;
 
-/// How many bytes of its end are kept: some peers write the id last.
+/// How many bytes are kept from the end of an oversized line: some peers write the id last.
 pub(crate) const TAIL: usize = 256;
 
-/// How much capacity a read is offered, in bytes.
+/// The minimum buffer space for a read, in bytes.
 const ROOM: usize = 64 * 1024;
 
 /// A line, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
+    /// A line within the limit.
     Line(&'a [u8]),
     /// A response whose text was extracted.
     LargeText(LargeTextResponse),
     /// A line over the limit.
     Oversized {
-        /// Its first bytes.
+        /// The line's first bytes.
         head: &'a [u8],
-        /// Its last bytes.
+        /// The line's last bytes.
         tail: &'a [u8],
         /// The length of the line.
         length: usize,
@@ -38,22 +39,23 @@ pub(crate) enum Frame<'a> {
 #[derive(Debug)]
 pub(crate) struct Framer {
     buf: Vec<u8>,
-    /// Where the current line starts.
+    /// The offset of the current line.
     start: usize,
-    /// How far the current line has been searched for its end.
+    /// The offset up to which the buffer has been searched for a line ending.
     scanned: usize,
     max_line: usize,
-    /// How many bytes of the current line were dropped between its head and its tail.
+    /// The number of bytes of the current line that are no longer in the buffer.
     dropped_len: usize,
     /// The size from which a text is large, in bytes.
     large_text_len: usize,
-    /// The text that is being extracted from the current line.
+    /// The reader of the text that is being extracted from the current line.
     large_text: Option<LargeTextReader>,
-    /// The part of the line before a text that was over the limit.
+    /// The start of the last oversized line whose text was being extracted.
     prefix: Vec<u8>,
 }
 
 impl Framer {
+    /// Creates a framer for lines of up to `max` bytes.
     pub(crate) fn new(max: usize) -> Self {
         Self {
             buf: Vec::new(),
@@ -67,7 +69,7 @@ impl Framer {
         }
     }
 
-    /// Returns the buffer to read into, with spare capacity at its end.
+    /// Returns the buffer to append to, with spare capacity at its end.
     pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
@@ -116,8 +118,8 @@ impl Framer {
         }
     }
 
-    /// Extracts a large text from the line that is still arriving, if it is a response for which `wants` returns
-    /// `true`. Call this when there is no complete line.
+    /// Extracts a large text from the incomplete line, if it is a response and `wants` returns `true` for its id. Call
+    /// this when there is no complete line.
     pub(crate) fn take_text(&mut self, wants: impl FnOnce(i64) -> bool) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
@@ -139,7 +141,7 @@ impl Framer {
         self.consume(taken);
     }
 
-    /// Finishes a line from which a text was extracted.
+    /// Returns the frame for a line whose text was extracted.
     fn finish_large_text(
         &mut self,
         arriving: LargeTextReader,
@@ -172,7 +174,7 @@ impl Framer {
         self.buf.len() - self.start
     }
 
-    /// Returns the rest when the input ends: a line without a line ending.
+    /// Returns the last line, if the input ended without a line ending.
     pub(crate) fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
@@ -199,7 +201,7 @@ impl Framer {
     }
 }
 
-/// Returns the line's range without `\r` and surrounding blanks, or `None` if nothing is left.
+/// Returns the line's range without surrounding whitespace, or `None` if the line is blank.
 fn trim_line(buf: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let line = buf.get(start..end)?;
     let first = line.iter().position(|b| !b.is_ascii_whitespace())?;

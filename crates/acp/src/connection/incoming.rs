@@ -1,4 +1,4 @@
-//! Requests in flight: received and not responded to yet.
+//! Requests in flight: received but not yet responded to.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,26 +16,26 @@ use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
 
-/// The requests in flight.
+/// The requests that are in flight on a connection.
 #[derive(Default)]
 pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 
 #[derive(Default)]
 struct InFlightTable {
     requests: HashMap<RequestId, InFlightEntry>,
-    /// The memory that all of them take, in bytes.
+    /// The total memory of the requests, in bytes.
     memory: usize,
 }
 
 struct InFlightEntry {
     cancel_token: CancellationToken,
-    /// The memory that it takes, in bytes.
+    /// The memory of the request, in bytes.
     memory: usize,
 }
 
 impl InFlightTable {
-    /// Checks that there is memory for `more` bytes. A single request is always accepted, because it cannot be larger
-    /// than a message.
+    /// Checks that `more` bytes fit into the memory limit. If the request is `alone`, they always do, because it is no
+    /// larger than a message.
     fn check_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
@@ -52,10 +52,10 @@ impl InFlightRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request that takes this much memory.
+    /// Adds a request that takes `memory` bytes.
     ///
     /// # Errors
-    /// The error to respond with: there are too many requests, or the id is in use.
+    /// Returns the error to respond with if there are too many requests or the id is in use.
     pub(crate) fn add(
         &self,
         id: &RequestId,
@@ -89,7 +89,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// Adds to the memory that a request takes beyond its own text.
+    /// Adds to the memory that is counted for a request.
     fn grow(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
         table.check_room(more, table.requests.len() <= 1, limits)?;
@@ -100,6 +100,7 @@ impl InFlightRequests {
         Ok(())
     }
 
+    /// Removes a request and releases its memory.
     fn remove(&self, id: &RequestId) {
         let mut table = self.lock();
         if let Some(entry) = table.requests.remove(id) {
@@ -107,7 +108,7 @@ impl InFlightRequests {
         }
     }
 
-    /// Handles `$/cancel_request`.
+    /// Cancels a request, as `$/cancel_request` asks. Ignores unknown ids.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
             entry.cancel_token.cancel();
@@ -115,8 +116,8 @@ impl InFlightRequests {
     }
 }
 
-/// The means to respond to a request. Dropping it without a response sends an internal error, so that the peer gets a
-/// response even if a handler panics.
+/// A handle for responding to a request. If it is dropped without a response, it sends an internal error, so that the
+/// peer gets a response even if a handler panics.
 #[derive(Debug)]
 pub(crate) struct Responder {
     conn: Connection,
@@ -125,6 +126,7 @@ pub(crate) struct Responder {
 }
 
 impl Responder {
+    /// Creates the responder for the request with this id.
     pub(crate) fn new(conn: &Connection, id: RequestId, cancel: CancellationToken) -> Self {
         Self {
             conn: conn.clone(),
@@ -141,7 +143,7 @@ impl Responder {
     /// Reserves memory for the work on this request, beyond the request itself.
     ///
     /// # Errors
-    /// The limit is exceeded: [`Limits::request_memory`].
+    /// Fails if this exceeds [`Limits::request_memory`].
     pub(crate) fn reserve_memory(&self, more: usize) -> Result<(), Error> {
         let Some(id) = &self.id else { return Ok(()) };
         let inner = &self.conn.0;
@@ -154,11 +156,11 @@ impl Responder {
     /// Reserves memory for the response until the peer has read it.
     ///
     /// # Errors
-    /// Together with the other requests and responses, it exceeds the limit: [`Limits::request_memory`].
+    /// Fails if all requests and responses together exceed [`Limits::request_memory`].
     fn reserve_response_memory(&self, answer: usize) -> Result<(), Error> {
         self.reserve_memory(answer).map_err(|_| {
             Error::internal(format!(
-                "unread responses exceed the limit of {} bytes; read them first, or request less at once",
+                "unread responses exceed the limit of {} bytes; read them before sending more requests",
                 self.conn.0.limits.request_memory
             ))
         })
@@ -174,7 +176,7 @@ impl Responder {
         &self.conn
     }
 
-    /// Sends the response. If this is dropped while it waits for capacity, an internal error is sent instead.
+    /// Sends the response. If the future is dropped while it waits for capacity, an internal error is sent instead.
     pub(crate) async fn answer<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
         let Some(id) = self.id.clone() else { return };
         let (outbox, in_flight) = (&self.conn.0.outbox, &self.conn.0.in_flight);
@@ -217,7 +219,7 @@ impl Responder {
         }
     }
 
-    /// Sends a response piece by piece, like [`answer`](Self::answer). It must be serializable.
+    /// Sends a response like [`answer`](Self::answer), but in pieces.
     async fn respond_in_pieces(mut self, message: LargeTextMessage) {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();
@@ -226,7 +228,7 @@ impl Responder {
         let _ = conn.0.outbox.push_in_pieces(&message, last).await;
     }
 
-    /// Runs work like [`spawn`](Self::spawn), for the text of a file, which may be large.
+    /// Runs work like [`spawn`](Self::spawn) that returns the text of a file, which may be large.
     pub(crate) fn spawn_text(
         self,
         work: impl Future<Output = Result<ReadTextFileResponse, Error>> + Send + 'static,
@@ -251,7 +253,7 @@ impl Responder {
         });
     }
 
-    /// Returns the result of the work, or that the peer has cancelled it; `None` at the end of the connection.
+    /// Returns the result of the work, [`Error::Cancelled`] if the peer cancels it, or `None` if the connection ends.
     async fn or_cancelled<R>(
         &self,
         work: impl Future<Output = Result<R, Error>>,
@@ -264,10 +266,10 @@ impl Responder {
         }
     }
 
-    /// Runs `work` beside the reader and responds with its result. If the peer cancels the request, the work is
-    /// dropped and the response is -32800. At the end of the connection, the work is dropped.
-    // Not inlined: otherwise the caller's stack frame would have space for every kind of work at once, and the first
-    // request would have to wait for those pages.
+    /// Runs `work` concurrently with the reader and responds with its result. If the peer cancels the request, the work
+    /// is dropped and the response is the error -32800. The end of the connection also drops the work.
+    // Not inlined: otherwise the caller's stack frame would reserve space for every kind of work at once, and the
+    // first request would wait for those pages to be mapped.
     #[inline(never)]
     pub(crate) fn spawn<R: Serialize + Send + Sync>(
         self,
@@ -281,8 +283,8 @@ impl Responder {
         });
     }
 
-    /// Runs work like [`spawn`](Self::spawn), for a response that may be large. `weigh` returns how much memory it
-    /// takes.
+    /// Runs work like [`spawn`](Self::spawn) whose response may be large. `weigh` returns the response's memory, in
+    /// bytes.
     pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -300,7 +302,7 @@ impl Responder {
         });
     }
 
-    /// Runs work like [`spawn`](Self::spawn) that sends the response itself and continues afterwards.
+    /// Runs work like [`spawn`](Self::spawn) that sends the response itself and may continue afterwards.
     #[inline(never)]
     pub(crate) fn spawn_with_responder<F>(self, work: impl FnOnce(Self) -> F)
     where
@@ -321,7 +323,7 @@ impl Responder {
     }
 }
 
-/// Splits a response for sending in pieces, if its text is large enough to be worth it.
+/// Splits a response so that it can be sent in pieces. Returns it unchanged if its text is small.
 fn split_large_text(
     id: Option<&RequestId>,
     mut response: ReadTextFileResponse,
@@ -333,7 +335,7 @@ fn split_large_text(
     let text = std::mem::take(&mut response.content);
     let mut before = Vec::new();
     let written = jsonrpc::write_result(&mut before, id, &response);
-    // The first one is the answer's own: the text comes before all else in it, and an id has no such quotes.
+    // The first match is the response's own text: it is the first field, and quotes in the id are escaped.
     let at = memchr::memmem::find(&before, EMPTY).filter(|_| written.is_ok());
     let Some(at) = at else {
         response.content = text;
@@ -347,13 +349,13 @@ fn split_large_text(
     })
 }
 
-/// Starts to work on a request: the first step at once, on the reader, the rest beside it. So requests take effect in
-/// the order in which they arrive, as far as they need not wait: a prompt after a change of mode finds the mode
-/// changed. Most requests finish in the first step.
+/// Starts the work on a request: polls it once on the reader, and spawns the rest. Requests that need not wait
+/// therefore take effect in the order in which they arrive: a prompt after a change of mode runs in the new mode. Most
+/// requests finish in the first poll.
 fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
-    // A task that panics ends alone; its first step must not take the reader with it. The task is polled again later,
-    // so a waker that does nothing loses nothing.
+    // A panic in the first poll must not end the reader. A no-op waker is enough here, because the task is polled
+    // again when it is spawned.
     let first = catch_unwind(AssertUnwindSafe(|| {
         work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }));
@@ -377,8 +379,7 @@ impl Drop for Responder {
             jsonrpc::Error::internal("the request was dropped without a response")
         };
         let conn = self.conn.clone();
-        // A request stays in flight until its response is sent, so that the number of waiting responses is limited,
-        // too.
+        // A request stays in flight until its response is sent, which also limits the number of unsent responses.
         self.conn.send_soon(move |buf| {
             let written = jsonrpc::write_error(buf, &id, &error);
             conn.0.in_flight.remove(&id);

@@ -1,15 +1,15 @@
-//! Takes the text of a file out of a `fs/read_text_file` response while it arrives.
+//! Extracts the text of a file from an `fs/read_text_file` response while it arrives.
 //!
-//! Otherwise a large file would be in memory twice, as received and as text, and would be parsed only after its last
-//! byte. So the text is unescaped as it arrives, and what remains is a short response with an empty text.
+//! Otherwise a large file would be in memory twice, as received and as text, and parsing could start only after its
+//! last byte. Here the text is unescaped as it arrives, which leaves a short response with an empty text.
 
 use acp_wire::jsonrpc::text_response;
 use acp_wire::text::{StringProgress, unescape};
 
-/// The size from which a text is taken out, in bytes.
+/// The size from which a text is extracted, in bytes.
 pub(crate) const LARGE_TEXT: usize = 128 * 1024;
 
-/// How many bytes of a response may precede its text: whitespace and the id.
+/// The maximum number of bytes in a response before its text.
 const BEFORE: usize = 256;
 
 /// A large text that is still arriving.
@@ -25,17 +25,17 @@ pub(crate) struct LargeTextReader {
 /// A response whose large text has arrived.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LargeTextResponse {
-    /// The id of the request.
+    /// The request's id.
     pub(crate) id: i64,
-    /// The text. `None` if it is not a valid JSON string.
+    /// The text, or `None` if it is not a valid JSON string.
     pub(crate) text: Option<String>,
     /// The response with an empty text.
     pub(crate) response: Vec<u8>,
 }
 
 impl LargeTextReader {
-    /// Checks whether an incomplete line is such a response, to a request for which `wants` returns `true`. If so,
-    /// returns a reader and where the text starts.
+    /// Detects a response with a large text in an incomplete line, if `wants` returns `true` for its id. Returns the
+    /// reader and the offset of the text.
     pub(crate) fn detect(line: &[u8], wants: impl FnOnce(i64) -> bool) -> Option<(Self, usize)> {
         let beginning = line.get(..BEFORE).unwrap_or(line);
         let (id, at) = text_response(beginning, "content")?;
@@ -51,7 +51,7 @@ impl LargeTextReader {
         Some((arriving, at))
     }
 
-    /// Consumes a piece of the line, as far as it belongs to the text. Returns the number of bytes consumed.
+    /// Consumes the part of `piece` that belongs to the text. Returns the number of bytes consumed.
     pub(crate) fn take(&mut self, piece: &[u8]) -> usize {
         match self.progress {
             StringProgress::Incomplete => {
@@ -69,7 +69,7 @@ impl LargeTextReader {
         }
     }
 
-    /// Drops the text. The line exceeds the limit, so nobody will read it.
+    /// Drops the text, because it is invalid or the line exceeds the limit.
     pub(crate) fn forget(&mut self) {
         self.text = String::new();
         self.progress = StringProgress::Invalid;
@@ -80,7 +80,7 @@ impl LargeTextReader {
         self.prefix
     }
 
-    /// Finishes at the end of the line. `rest` is the part that was not consumed.
+    /// Returns the complete response. `rest` is the part of the line that was not consumed.
     pub(crate) fn finish(mut self, rest: &[u8]) -> LargeTextResponse {
         let taken = self.take(rest);
         let behind = rest.get(taken..).unwrap_or_default();

@@ -6,31 +6,32 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The longest message that is read (64 MiB). A longer one is skipped: a request gets an error response, and a
+    /// The maximum length of a message (64 MiB). A longer one is skipped: a request gets an error response, and a
     /// response fails its request.
     pub message: usize,
-    /// How much memory a message may take once it has been read (512 MiB), estimated from its text: a hundred times
-    /// as much for small objects, hardly more for text. A message over this limit is treated as too long.
+    /// How much memory a message may take once it has been parsed (512 MiB). This is estimated from its text: small
+    /// objects count up to a hundred times their length, plain text about twice. A message over this limit is treated
+    /// like one that is too long.
     pub message_memory: usize,
-    /// How much may be buffered for writing before senders wait (256 KiB).
+    /// How much is buffered for writing before senders wait (256 KiB).
     pub outbox: usize,
     /// How much is read ahead while an update handler runs (1 MiB).
     pub read_ahead: usize,
-    /// How much is read ahead while an update handler runs and a request is pending, which may be the handler's own
-    /// (16 MiB). Beyond it, such requests fail with [`Error::Backlog`](crate::Error::Backlog).
+    /// How much is read ahead while an update handler runs and a request is pending, possibly one that the handler
+    /// itself sent (16 MiB). Beyond it, such requests fail with [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
     /// How many requests may be in flight (1024). Further ones are rejected.
     pub requests: usize,
     /// How much memory the requests in flight may take (128 MiB), estimated as for
-    /// [`message_memory`](Self::message_memory). The tool call of a permission request counts, too. Further requests
-    /// are rejected; a single one never is.
+    /// [`message_memory`](Self::message_memory). The tool calls of permission requests count, too. Further requests are
+    /// rejected, except if no other request is in flight.
     pub request_memory: usize,
-    /// How many prompts of one session may be queued (256), on the agent's side. Further ones are rejected.
+    /// How many prompts of one session an agent queues (256). Further ones are rejected.
     pub prompts: usize,
-    /// How many sessions a client may have open (4096), on the agent's side. Further ones are rejected.
+    /// How many sessions of a client an agent keeps open (4096). Further ones are rejected.
     pub sessions: usize,
-    /// How much a session's [`Thread`](crate::Thread) stores (64 MiB), on the client's side. Beyond it, the oldest
-    /// part is dropped, which [`Thread::truncation`](crate::Thread::truncation) reports.
+    /// How much of a session a client's [`Thread`](crate::Thread) stores (64 MiB). Beyond it, the oldest part is
+    /// dropped, which [`Thread::truncation`](crate::Thread::truncation) reports.
     pub thread: usize,
     /// How long requests in flight may continue after the peer has closed its side (zero by default; 2 s with
     /// [`agent::serve`](crate::agent::serve)).
@@ -89,7 +90,7 @@ impl Limits {
     }
 }
 
-/// The maximum memory of a connection: the formulas of `docs/memory.md`, which explains each part.
+/// The maximum memory of a connection, by the formulas in `docs/memory.md`.
 impl Limits {
     /// Returns the maximum memory of a connection on the client's side, in bytes, with this many sessions open. It
     /// does not include the memory of the client's own handlers, or of the requests and prompts it sends.
@@ -105,19 +106,19 @@ impl Limits {
         self.max_shared_memory()
             .saturating_add(ahead)
             .saturating_add(threads)
-            // The update that is being applied to its thread, besides the one that is being delivered.
+            // One update is being applied to its thread while another one is being delivered.
             .saturating_add(self.message_memory)
     }
 
-    /// Returns the maximum memory of a connection on the agent's side, in bytes, with this many sessions open, of
-    /// which there are never more than [`sessions`](Self::sessions). It does not include what the agent itself stores
-    /// for a session or a turn.
+    /// Returns the maximum memory of a connection on the agent's side, in bytes, with this many sessions open (at most
+    /// [`sessions`](Self::sessions)). It does not include what the agent itself stores for a session or a turn.
     #[must_use]
     pub fn max_agent_memory(&self, sessions: usize) -> usize {
         let sessions = sessions.min(self.sessions).saturating_mul(SESSION);
         self.max_shared_memory().saturating_add(sessions)
     }
 
+    /// Returns the part of the maximum memory that both sides have in common, in bytes.
     fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and exists twice while it does.
         let text = self.message.saturating_add(READ).saturating_mul(3);
@@ -126,25 +127,25 @@ impl Limits {
             .request_memory
             .max(self.message_memory)
             .saturating_add(self.requests.saturating_mul(TASK));
-        // One that is being filled and one that is being written, each grown by doubling; an error names what it
-        // rejects.
+        // One buffer is being filled and one is being written, and each grows by doubling. An error response quotes
+        // the request's id or method, which may be as long as a message.
         let reserve = self.outbox.saturating_mul(5).saturating_add(self.message);
         let written = reserve.saturating_mul(4);
         read.saturating_add(requests).saturating_add(written)
     }
 
-    /// Returns the memory of a thread: text that came in chunks may have as much spare capacity, and commands and
-    /// options come on top.
+    /// Returns the maximum memory of a thread, in bytes. Text that arrived in chunks may have as much spare capacity,
+    /// and there are also commands and config options.
     fn thread_with_slack(&self) -> usize {
         self.thread.saturating_mul(5) / 2
     }
 }
 
-/// How much is read at once, in bytes.
+/// The size of a read, in bytes.
 const READ: usize = 64 * 1024;
 
-/// The library's part of the memory of a task that works on a request, in bytes.
+/// The library's share of the memory of a request's task, in bytes.
 const TASK: usize = 16 * 1024;
 
-/// The memory of a session on the agent's side, in bytes: its paths, and its id twice.
+/// The memory of a session on the agent's side, in bytes: its paths and two copies of its id.
 const SESSION: usize = 300 * 1024;

@@ -1,17 +1,17 @@
 //! Estimates how much memory a message takes once it is parsed.
 //!
-//! Small JSON can be large in memory: `[{"":0},{"":0}]` takes a hundred times its size as a tree. The estimate is
-//! never much too low, so that a message can be rejected before it is parsed.
+//! Small JSON can be large in memory: parsed, `[{"":0},{"":0}]` takes a hundred times its size. The estimate is never
+//! much too low, so that a message can be rejected before it is parsed.
 
-/// For each byte of text: the text is copied once where a part of it may be malformed.
+/// The memory per byte of text: parts that may be malformed are copied once.
 const TEXT: usize = 2;
-/// For an object: a struct of the protocol, or a B-tree node, which has capacity for eleven entries.
+/// The memory of an object, in bytes: a protocol struct, or a B-tree node with capacity for eleven entries.
 const OBJECT: usize = 704;
-/// For a list: it has capacity for four items.
+/// The memory of a list, in bytes: it has capacity for four items.
 const LIST: usize = 192;
-/// For each further item of either: nodes are at least half full, and lists grow by doubling.
+/// The memory of each further item, in bytes: nodes are at least half full, and lists grow by doubling.
 const ITEM: usize = 192;
-/// For a string, beside its bytes.
+/// The memory of a string in addition to its text, in bytes.
 const STRING: usize = 48;
 
 /// Returns the estimated memory of a message in bytes if it exceeds `limit`.
@@ -23,11 +23,11 @@ pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
     Some(memory_of(text)).filter(|memory| *memory > limit)
 }
 
-/// Returns an upper bound of the estimate, without checking what is inside strings. This is much faster than the
-/// estimate when a message is mostly one string, such as the text of a file.
+/// Returns an upper bound of the estimate, which also counts characters inside strings. It is much faster to compute
+/// when a message is mostly one string, such as the text of a file.
 fn upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
-    // Parts are short enough for each count to fit into a byte, so that the compiler can vectorize the comparisons.
+    // Each count of a part fits into a byte, so that the compiler can vectorize the comparisons.
     for part in text.chunks(255) {
         let (mut objects, mut lists, mut items, mut quotes) = (0_u8, 0_u8, 0_u8, 0_u8);
         for byte in part {
@@ -45,7 +45,7 @@ fn upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// Estimates the memory of a message, in bytes. For invalid JSON the result is just as safe to rely on.
+/// Estimates the memory of a message, in bytes. The estimate is also safe for invalid JSON.
 pub(crate) fn memory_of(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
@@ -65,7 +65,7 @@ pub(crate) fn memory_of(text: &[u8]) -> usize {
     sum
 }
 
-/// Returns what follows the end of a string.
+/// Returns the text after the end of a string.
 fn skip_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         let escape = text.get(at) == Some(&b'\\');

@@ -1,10 +1,10 @@
 //! The connection: one reader, one writer, one table of pending requests.
 //!
 //! Guarantees:
-//! - **Order.** Messages are handled one after the other, in the order in which they arrive.
+//! - **Order.** Messages are handled one at a time, in the order in which they arrive.
 //! - **Back-pressure.** Outgoing messages are bounded in bytes; senders wait for capacity.
-//! - **No deadlock between the two.** The reader never waits for the writer, with one exception: a peer that floods
-//!   it with messages that need error responses, and reads none of them.
+//! - **No deadlock.** The reader never waits for the writer, with one exception: a peer that keeps sending messages
+//!   that need error responses, and reads none of them.
 //! - **Nothing left running.** At the end, every pending request fails with one error, and every task ends.
 //!
 //! See `docs/decisions/0002-order-and-back-pressure.md`.
@@ -45,10 +45,10 @@ use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
 use crate::transport::{Transport, TransportReader, TransportWriter};
 
-/// How long the end of a connection waits for the peer to read what was sent before.
+/// How long a closing connection waits for the peer to read what was sent before.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How long input is still read once nothing can be written any more.
+/// How long input is still read after writing has failed.
 const LAST_READ: Duration = Duration::from_millis(200);
 
 /// Counts of input that is not a message of the protocol.
@@ -59,10 +59,11 @@ pub struct Noise {
     pub lines: u64,
     /// Responses that match no pending request.
     pub unmatched_responses: u64,
-    /// Notifications that could not be read or are unknown.
+    /// Notifications that are invalid or unknown.
     pub unread_notifications: u64,
 }
 
+/// The counters behind [`Noise`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     lines: AtomicU64,
@@ -71,24 +72,25 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
+    /// Counts a notification that is invalid or unknown.
     pub(crate) fn count_unread(&self) {
         self.unread_notifications.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// One side of the protocol, which handles messages.
+/// A handler of incoming messages: one side of the protocol.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// A notification that has been read and is to be delivered.
+    /// A parsed notification, ready for delivery.
     type Event: Send;
 
-    /// What to do with lines that are not messages.
+    /// The policy for lines that are not messages.
     const NOISE: NoisePolicy;
 
-    /// Handles a request, in the order of arrival, and starts the work on it. Must not block.
+    /// Starts the work on a request. Called in the order of arrival; must not block.
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder);
 
-    /// Handles a notification, in the order of arrival. Must not block: slow work and the user's code belong in the
-    /// event.
+    /// Handles a notification. Called in the order of arrival; must not block. Slow work and the application's code
+    /// belong in the event.
     fn notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -108,7 +110,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Delivers an event. The next message is handled when this is done.
+    /// Delivers an event. The next message is handled after that.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
     /// Called when the connection has ended.
@@ -120,17 +122,18 @@ pub(crate) trait Handler: Send + Sync + 'static {
 /// A policy for lines that are not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
-    /// Respond with a parse error, as JSON-RPC requires.
+    /// Responds with a parse error, as JSON-RPC requires.
     Respond,
-    /// Count and show them: some agents print logs and banners to stdout. Lines that look like JSON still get a
-    /// response.
+    /// Counts the lines and passes them to the callback: some agents print logs and banners to stdout. Lines that look
+    /// like JSON still get a response.
     Skip,
 }
 
-/// One end of a connection. Cloning it is cheap; all clones are the same end.
+/// One end of a connection. Clones are cheap and refer to the same end.
 #[derive(Clone)]
 pub struct Connection(pub(crate) Arc<ConnectionInner>);
 
+/// The state that all clones of a connection share.
 pub(crate) struct ConnectionInner {
     pub(crate) outbox: Outbox,
     pub(crate) pending: PendingTable,
@@ -142,11 +145,11 @@ pub(crate) struct ConnectionInner {
     stop_token: CancellationToken,
     /// Aborts the work in flight.
     pub(crate) abort_token: CancellationToken,
-    /// Writing, and the work on requests.
+    /// The writer, and the work on requests.
     pub(crate) tasks: Tasks,
-    /// The failure of reading or writing, if there was one.
+    /// Why reading or writing failed, if it did.
     failure: OnceLock<CloseReason>,
-    /// The reason why it ended, once everything has.
+    /// Why the connection ended, if all its work has ended.
     close_reason: watch::Sender<Option<CloseReason>>,
 }
 
@@ -192,6 +195,7 @@ impl Connection {
         (conn, driver)
     }
 
+    /// Closes the outbox and stops the reader.
     fn shut_down(&self, reason: CloseReason) {
         if matches!(reason, CloseReason::Transport(_)) {
             let _ = self.0.failure.set(reason.clone());
@@ -200,7 +204,7 @@ impl Connection {
         self.0.stop_token.cancel();
     }
 
-    /// Closes the connection. Messages that were sent before are still written, for two seconds at most.
+    /// Closes the connection. Messages that were already sent are still written, for up to two seconds.
     pub fn close(&self) {
         self.shut_down(CloseReason::Local);
     }
@@ -211,7 +215,7 @@ impl Connection {
         let mut closed = self.0.close_reason.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
-            // Unreachable: `self` holds the sender, and the value that is waited for is a reason.
+            // Unreachable: `self` holds the sender, and the awaited value is a reason.
             Ok(None) | Err(_) => CloseReason::Local,
         }
     }
@@ -236,17 +240,17 @@ impl Connection {
     /// Sends a request and waits for its response. Dropping the future cancels the request (`$/cancel_request`).
     ///
     /// # Errors
-    /// The peer responds with an error or with a result that cannot be read; the connection ends; the params cannot
-    /// be written as JSON; or, inside an update handler, too many updates are unprocessed ([`Error::Backlog`]).
+    /// Fails if the peer responds with an error or an invalid result, the connection ends, the params cannot be
+    /// written as JSON, or too many updates are unprocessed inside an update handler ([`Error::Backlog`]).
     pub async fn request<R: Request>(&self, params: &R) -> Result<R::Response> {
         self.request_with(params, RequestOptions::default(), |_| ())
             .await
     }
 
-    /// Sends a request of any method and returns its result unchanged: Extensibility, "Custom Requests".
+    /// Sends a request with any method and returns its result unchanged: Extensibility, "Custom Requests".
     ///
     /// # Errors
-    /// As [`request`](Self::request).
+    /// Same as for [`request`](Self::request).
     pub async fn request_raw<P: Serialize + Sync + ?Sized>(
         &self,
         method: &str,
@@ -258,8 +262,8 @@ impl Connection {
         .await
     }
 
-    /// Sends a request like [`request`](Self::request). `on_answer` gets the outcome, even if the future was dropped.
-    /// It runs on the reader, before the next message is handled.
+    /// Sends a request like [`request`](Self::request). `on_answer` receives the outcome, even if the future was
+    /// dropped. It runs on the reader, before the next message is handled.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
@@ -277,7 +281,7 @@ impl Connection {
         .await
     }
 
-    /// Sends a request of any method. `read` converts its response, on the reader.
+    /// Sends a request with any method. `read` runs on the reader and converts the response.
     pub(crate) async fn call<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -288,7 +292,8 @@ impl Connection {
         self.send_request(method, params, ask, None, read).await
     }
 
-    /// Reads a text file. A large text is decoded while it arrives, so that it is in memory only once.
+    /// Reads a text file through the peer. A large text is decoded while it arrives, so that it is in memory only
+    /// once.
     pub(crate) async fn read_text_file(
         &self,
         request: &ReadTextFileRequest,
@@ -308,6 +313,7 @@ impl Connection {
             .await
     }
 
+    /// Sends a request and waits for its response, whose text goes into `text` if it is large.
     async fn send_request<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -347,18 +353,18 @@ impl Connection {
             .unwrap_or(Err(Error::Closed(CloseReason::Local)))
     }
 
-    /// Sends a notification. Waits for capacity if the peer reads slowly.
+    /// Sends a notification. Waits for capacity in the outbox if the peer reads slowly.
     ///
     /// # Errors
-    /// The connection has ended, or the params cannot be written as JSON ([`Error::Unwritable`]).
+    /// Fails if the connection has ended or the params cannot be written as JSON ([`Error::Unwritable`]).
     pub async fn notify<N: Notification>(&self, params: &N) -> Result<()> {
         self.notify_raw(N::METHOD, params).await
     }
 
-    /// Sends a notification of any method: Extensibility, "Custom Notifications".
+    /// Sends a notification with any method: Extensibility, "Custom Notifications".
     ///
     /// # Errors
-    /// As [`notify`](Self::notify).
+    /// Same as for [`notify`](Self::notify).
     pub async fn notify_raw<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<()> {
         self.0
             .outbox
@@ -371,9 +377,9 @@ impl Connection {
             })
     }
 
-    /// Sends what `write` writes, without waiting: immediately or, if the peer has stopped reading, as soon as there
-    /// is capacity. There are never more of these messages than of what they end: requests in flight,
-    /// turns, terminals.
+    /// Sends the message that `write` writes, without waiting. If the peer has stopped reading, a task sends it as soon
+    /// as there is capacity. Each such message ends a request in flight, a turn or a terminal, which limits their
+    /// number.
     fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
         if self.0.outbox.push_now(&mut write).is_some() {
             return;
@@ -408,15 +414,16 @@ impl Connection {
     }
 }
 
-/// The life of a connection, from the first byte to the last. Dropping it early ends the connection.
+/// The life of a connection, from start to end. Dropping it early ends the connection.
 struct ConnectionLife<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
-    /// The reason why it ended, once it has.
+    /// Why the connection ended, if it has.
     close_reason: Option<CloseReason>,
 }
 
 impl<H: Handler> ConnectionLife<H> {
+    /// Runs the connection until it has ended. Returns the reason.
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
             mut reader,
@@ -432,14 +439,14 @@ impl<H: Handler> ConnectionLife<H> {
             biased;
             () = inner.stop_token.cancelled() => {
                 if inner.failure.get().is_some() {
-                    // The peer no longer reads. What it wrote before is the best hint at the reason.
+                    // The peer no longer reads. What it wrote before may explain why.
                     let _ = timeout(LAST_READ, &mut reading).await;
                 }
                 CloseReason::Local
             }
             // The writer ends last, unless it panicked or its executor dropped it.
             () = writing.wait_closed() => {
-                CloseReason::Transport(Arc::new(std::io::Error::other("the writer is gone")))
+                CloseReason::Transport(Arc::new(std::io::Error::other("the writer stopped unexpectedly")))
             }
             reason = &mut reading => reason,
         };
@@ -457,14 +464,14 @@ impl<H: Handler> ConnectionLife<H> {
         self.abort(reason.clone());
         drop(reading);
         let closing = async {
-            // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
+            // Do not wait longer for a peer that has stopped reading, or for a handler that blocks its thread.
             let ended = async {
                 writing.wait_closed().await;
                 inner.tasks.wait().await;
             };
             let ended = timeout(LAST_WORDS, ended).await.is_some();
             if !ended && writing.is_written() {
-                // All was written: the peer may end by itself.
+                // Everything was written: give the peer time to exit by itself.
                 let _ = timeout(close_timeout, writing.wait_closed()).await;
             }
         };
@@ -477,12 +484,12 @@ impl<H: Handler> ConnectionLife<H> {
         reason
     }
 
-    /// Starts the writer. At the end it is shut down, unless a write failed; if that is what ends a process, always.
+    /// Starts the writer. Shuts it down at the end unless a write failed, or in any case if that ends a process.
     fn spawn_writer(&self, mut writer: TransportWriter, ends_process: bool) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
         let conn = self.conn.clone();
-        // Also if the task is dropped before it is polled.
+        // Dropped even if the task is never polled.
         let ended = writing.closed.clone().drop_guard();
         self.conn.0.tasks.spawn_detached(async move {
             let _ended = ended;
@@ -505,6 +512,7 @@ impl<H: Handler> ConnectionLife<H> {
         writing
     }
 
+    /// Fails all pending requests, and all that are sent from now on.
     fn fail_pending(&self, reason: &CloseReason) {
         let error = Error::Closed(reason.clone());
         self.conn.0.pending.close(&error);
@@ -513,7 +521,7 @@ impl<H: Handler> ConnectionLife<H> {
 
     /// Aborts the work in flight.
     fn abort(&mut self, reason: CloseReason) {
-        // Set this first: if something below panics, it is not done again.
+        // Set this first, so that `drop` does not repeat the rest if something below panics.
         self.close_reason = Some(reason.clone());
         let inner = &*self.conn.0;
         inner.abort_token.cancel();
@@ -533,8 +541,8 @@ impl<H: Handler> Drop for ConnectionLife<H> {
     }
 }
 
-/// Reads input that nobody needs any more, and drops it. Never returns, not even at the end of the input: the caller
-/// waits for something else beside it.
+/// Reads and drops input that is no longer needed. Never returns, even at the end of the input: the caller selects
+/// between this and another future.
 async fn discard_input(mut reader: TransportReader) {
     let mut buf = vec![0; 16 * 1024];
     loop {
@@ -550,13 +558,14 @@ async fn discard_input(mut reader: TransportReader) {
     std::future::pending().await
 }
 
-/// The writer, wherever it runs. Dropping this aborts it.
+/// A guard for the writer's task. Dropping it aborts the writer.
 #[derive(Default)]
 struct WriterGuard {
-    /// Cancelled when all is written, or cannot be.
+    /// Cancelled when everything was written or writing has failed.
     written: CancellationToken,
     /// Cancelled when the writer is also closed.
     closed: CancellationToken,
+    /// Cancelled to abort the writer.
     abandoned: CancellationToken,
 }
 
@@ -565,7 +574,7 @@ impl WriterGuard {
         self.written.is_cancelled()
     }
 
-    /// Waits until all is written, or cannot be, and the writer is closed.
+    /// Waits until the writer is closed.
     async fn wait_closed(&self) {
         self.closed.cancelled().await;
     }
@@ -580,9 +589,9 @@ impl Drop for WriterGuard {
 /// Options of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOptions {
-    /// The response is not handled before the updates that arrived ahead of it, even if an update handler is slow.
+    /// Whether the response is handled after all updates that arrived before it, even if an update handler is slow.
     pub(crate) is_ordered: bool,
-    /// Dropping the future sends `$/cancel_request`. Otherwise the response is ignored.
+    /// Whether dropping the future sends `$/cancel_request`. Otherwise the response is ignored.
     pub(crate) cancel_on_drop: bool,
 }
 
@@ -595,7 +604,7 @@ impl Default for RequestOptions {
     }
 }
 
-/// A pending request whose future may be dropped.
+/// A guard that cancels or abandons a pending request when its future is dropped.
 struct RequestGuard<'a> {
     conn: &'a Connection,
     id: RequestId,
@@ -611,7 +620,7 @@ impl Drop for RequestGuard<'_> {
             }
             return;
         }
-        // `None` if it has a response.
+        // `None` if the response has arrived.
         let Some(waiting) = self.conn.0.pending.take(&self.id) else {
             return;
         };

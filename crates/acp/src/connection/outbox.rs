@@ -1,12 +1,12 @@
-//! The outgoing messages: one buffer, bounded in bytes, in the order of sending.
+//! The outbox: a buffer for outgoing messages, bounded in bytes, in the order of sending.
 //!
 //! A message is written as JSON straight into the buffer, and the writer takes the whole buffer. While the writer is
-//! busy, messages collect and leave in one write. When it is idle, they leave immediately. A sender that finds the
-//! buffer full waits, first come, first served. A sender whose turn comes may send a few kilobytes before the next
-//! one has its turn: with thousands of streams, waking one sender per message costs more than the message.
+//! busy, messages collect and are sent in one write. When it is idle, they are sent immediately. A sender that finds
+//! the buffer full waits, first come, first served. When its turn comes, it may send a few kilobytes before the next
+//! sender: with thousands of streams, waking one sender per message costs more than the message.
 //!
-//! A message with a text as large as a file is inserted in pieces as capacity allows, so that the peer reads its
-//! start while its end is still being written. Nothing else goes between the pieces.
+//! A message that contains a large file is inserted in pieces as capacity allows, so that the peer can read its start
+//! while its end is still being written. Nothing else goes between the pieces.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,15 +16,16 @@ use tokio::sync::Notify;
 
 use crate::error::CloseReason;
 
-/// A written buffer larger than this is not reused, in bytes.
+/// The largest buffer that is reused after writing, in bytes.
 const KEEP: usize = 1024 * 1024;
 
-/// How much of a large text is inserted at a time, in bytes. It fits into a pipe and into a processor's cache.
+/// How much of a large text is inserted at a time, in bytes. A piece fits into a pipe and into the CPU cache.
 const PIECE: usize = 64 * 1024;
 
 /// How much a sender may send per turn, in bytes.
 const TURN: usize = 8 * 1024;
 
+/// The buffer in which messages wait to be written.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     state: Mutex<OutboxState>,
@@ -41,9 +42,9 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct OutboxState {
     buf: Vec<u8>,
-    /// How many senders wait. While any do, nobody overtakes them, except to use what remains of a turn.
+    /// The number of waiting senders. While there are any, others may send only if a turn has bytes left.
     waiting_senders: usize,
-    /// What remains of the turn of the sender that waited last, in bytes.
+    /// The bytes left in the turn of the last sender that waited.
     turn_bytes: usize,
     close_reason: Option<CloseReason>,
     /// Whether a message is being inserted in pieces. Messages that cannot wait go to `deferred` until it ends.
@@ -68,7 +69,7 @@ pub(crate) struct LargeTextMessage {
     pub(crate) suffix: Vec<u8>,
 }
 
-/// An insertion in progress. Dropping it inserts the rest of the message, because the peer already has its start.
+/// The insertion of a message in pieces. Dropping it inserts the rest, because the peer may already have the start.
 struct OutboxInsertion<'a> {
     outbox: &'a Outbox,
     text: &'a str,
@@ -76,7 +77,7 @@ struct OutboxInsertion<'a> {
 }
 
 impl OutboxInsertion<'_> {
-    /// Inserts the next piece, of at most `most` bytes of text. Returns `true` if it was the last one.
+    /// Inserts the next piece, up to `most` bytes of text. Returns `true` if it was the last one.
     fn write_piece(&mut self, state: &mut OutboxState, most: usize) -> bool {
         let mut most = most.min(self.text.len());
         while !self.text.is_char_boundary(most) {
@@ -105,7 +106,7 @@ impl Drop for OutboxInsertion<'_> {
     }
 }
 
-/// Counts as a waiting sender until dropped.
+/// A guard that counts as a waiting sender until it is dropped.
 struct WaitingSender<'a>(&'a Outbox);
 
 impl<'a> WaitingSender<'a> {
@@ -136,16 +137,16 @@ impl Outbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, OutboxState> {
-        // If a writer of a message panics, `jsonrpc::write_*` truncates what it left behind.
+        // If writing a message panics, `jsonrpc::write_*` removes the partial message.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends what `write` writes, as soon as there is capacity.
+    /// Appends the message that `write` writes, as soon as there is capacity.
     pub(crate) async fn push<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,
     ) -> Result<T, CloseReason> {
-        // A task that sends without pause must let others run, above all the reader of cancels.
+        // A task that sends without pause must let others run, above all the reader, which handles cancellation.
         tokio::task::coop::consume_budget().await;
         {
             let mut state = self.lock();
@@ -157,7 +158,7 @@ impl Outbox {
         let _waiting = WaitingSender::new(self);
         let _turn = self.sender_queue.lock().await;
         loop {
-            // Register before checking, so that no notification in between is missed.
+            // Register before checking, so that no notification is missed in between.
             let emptied = self.drained.notified();
             {
                 let mut state = self.lock();
@@ -170,7 +171,7 @@ impl Outbox {
         }
     }
 
-    /// Appends what `write` writes immediately. Returns `None` if even the reserve is used up.
+    /// Appends the message that `write` writes, without waiting. Returns `None` if even the reserve is full.
     pub(crate) fn push_now<T>(
         &self,
         mut write: impl FnMut(&mut Vec<u8>) -> T,
@@ -182,6 +183,7 @@ impl Outbox {
         Some(self.append(&mut state, &mut write))
     }
 
+    /// Appends a message, or defers it while another one is being inserted in pieces.
     fn append<T>(
         &self,
         state: &mut OutboxState,
@@ -249,14 +251,14 @@ impl Outbox {
         }
     }
 
-    /// Accepts no more messages. The writer writes what is buffered and ends.
+    /// Closes the outbox to new messages. The writer writes what is buffered and ends.
     pub(crate) fn close(&self, reason: CloseReason) {
         self.lock().close_reason.get_or_insert(reason);
         self.buffered.notify_one();
         self.drained.notify_one();
     }
 
-    /// Writes what is pushed until the outbox is closed.
+    /// Writes messages as they are pushed, until the outbox is closed.
     pub(crate) async fn drain(&self, mut writer: impl AsyncWrite + Unpin) -> std::io::Result<()> {
         let mut taken = Vec::new();
         loop {

@@ -1,21 +1,21 @@
-//! Finds out what a message is that is too large to be parsed.
+//! Detects the type and id of a message that is too large to parse.
 
 use acp_wire::jsonrpc::RequestId;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The type and id of a message, as far as its two ends show.
+/// The type and id of a message, read from its first and last bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MessageOutline {
     /// A response to the request with this id.
     Response(RequestId),
-    /// A request with this id; `Null` if there is none, or none was found.
+    /// A request with this id, or `Null` if no id was found.
     Request(RequestId),
     /// Not a message.
     Noise,
 }
 
-/// The members that follow the body of a message.
+/// The JSON members after the body of a message.
 #[derive(Deserialize)]
 struct TrailingMembers {
     id: RequestId,
@@ -29,7 +29,7 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     if !head.trim_start().starts_with(['{', '[']) {
         return MessageOutline::Noise;
     }
-    // The message's own members come before or after its body.
+    // The message's own id and method are before or after its body.
     let body = ["\"params\"", "\"result\"", "\"error\""]
         .into_iter()
         .filter_map(|key| Some((head.find(key)?, key)))
@@ -46,6 +46,7 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     }
 }
 
+/// Returns the id from the members before the body.
 fn leading_id(body: &str) -> Option<RequestId> {
     let (_, rest) = body.split_once("\"id\"")?;
     let value = rest.trim_start().strip_prefix(':')?;
@@ -53,7 +54,7 @@ fn leading_id(body: &str) -> Option<RequestId> {
     serde_json::from_str(value.get(..end)?.trim()).ok()
 }
 
-/// Returns the message's own id from its end: the one in an object that ends where the message ends.
+/// Returns the id from the members after the body, which extend to the end of the message.
 fn trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;

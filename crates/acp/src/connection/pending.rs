@@ -1,4 +1,4 @@
-//! Pending requests: sent by this side, and without a response yet.
+//! Pending requests: sent by this side and still without a response.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,24 +9,24 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// A handler of a response. It runs on the reader, in the order of arrival, so that what it registers exists before
-/// the next message is handled.
+/// A callback for a response. It runs on the reader, in the order of arrival, so that whatever it registers exists
+/// before the next message is handled.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 
-/// How many abandoned requests are stored. A peer that never responds must not make them grow, so beyond this limit
-/// the earliest counts as cancelled.
+/// The maximum number of abandoned requests. A peer that never responds must not make the table grow, so beyond this
+/// limit the oldest ones are cancelled.
 const ABANDONED: usize = 1024;
 
 /// A request that has no response yet.
 pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
-    /// Whether its response must not be handled before the updates that arrived earlier.
+    /// Whether the response must be handled after all updates that arrived before it.
     pub(crate) is_ordered: bool,
     /// Receives the text of the response if it is large.
     pub(crate) large_text: Option<LargeText>,
 }
 
-/// The text of a file, taken out of its response while that arrived. The response has an empty text instead.
+/// The text of a file, extracted from the response as it arrived. The response itself has an empty text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LargeText(Arc<Mutex<Option<String>>>);
 
@@ -44,6 +44,7 @@ impl LargeText {
     }
 }
 
+/// The requests that are pending on a connection.
 #[derive(Default)]
 pub(crate) struct PendingTable {
     table: Mutex<PendingTableState>,
@@ -53,17 +54,18 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// Requests whose responses nobody waits for. Some may have received theirs since.
+    /// Requests whose responses nobody waits for. Some may have received a response in the meantime.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
 }
 
-/// Selects pending requests.
+/// A selection of pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingFilter {
+    /// All requests.
     All,
-    /// Those whose responses may be handled before updates that arrived earlier.
+    /// Requests whose responses may be handled before updates that arrived earlier.
     Overtaking,
 }
 
@@ -72,8 +74,8 @@ impl PendingTable {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and returns its id. Fails, and runs the handler, if the connection no longer receives
-    /// responses.
+    /// Adds a request and returns its id. If the connection no longer receives responses, calls the handler and returns
+    /// the error.
     pub(crate) fn add(&self, waiting: PendingEntry) -> Result<i64, Error> {
         let error = {
             let mut table = self.lock();
@@ -92,7 +94,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// Marks a request as abandoned: nobody waits for its response, but its handler still runs.
+    /// Marks a request as abandoned: nobody waits for its response, but the handler is still called.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {
@@ -106,7 +108,7 @@ impl PendingTable {
                 return;
             }
             abandoned.push_back(id);
-            // Not with each call, so responses may have arrived for some of them.
+            // Clean up only now and then: responses may have arrived for some of them.
             if abandoned.len() > 2 * ABANDONED {
                 abandoned.retain(|id| waiting.contains_key(id));
                 let more = abandoned.len().saturating_sub(ABANDONED);
@@ -123,7 +125,7 @@ impl PendingTable {
         self.request_added.notified().await;
     }
 
-    /// Removes the request with this id, for its response.
+    /// Removes and returns the request with this id.
     pub(crate) fn take(&self, id: &jsonrpc::RequestId) -> Option<PendingEntry> {
         match id {
             jsonrpc::RequestId::Number(id) => self.lock().requests.remove(id),
@@ -141,7 +143,7 @@ impl PendingTable {
         }
     }
 
-    /// Returns `true` if a large text may be taken out of the response to this request. Such a response is handled
+    /// Returns `true` if a large text may be extracted from the response to this request. Such a response is handled
     /// immediately.
     pub(crate) fn allows_large_text(&self, id: i64) -> bool {
         let table = self.lock();
@@ -154,12 +156,12 @@ impl PendingTable {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }
 
-    /// Closes the table: no more responses arrive, and requests added from now on fail.
+    /// Closes the table: requests added from now on fail with this error.
     pub(crate) fn close(&self, error: &Error) {
         self.lock().close_error.get_or_insert_with(|| error.clone());
     }
 
-    /// Fails pending requests.
+    /// Fails the selected requests with this error.
     pub(crate) fn fail(&self, error: &Error, which: PendingFilter) {
         let failed: Vec<PendingEntry> = {
             let mut table = self.lock();

@@ -1,4 +1,4 @@
-//! The reader: takes lines as they arrive and handles them in order.
+//! The reader: receives lines and handles them in order.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,10 +21,10 @@ use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
 use crate::transport::TransportReader;
 
-/// How many messages are handled before other tasks may run.
+/// The number of messages that are handled before the reader yields to other tasks.
 const MESSAGES: usize = 256;
 
-/// Reads until the input ends.
+/// Reads and handles messages until the input ends. Returns the reason.
 pub(super) async fn read<H: Handler>(
     conn: &Connection,
     input: &mut TransportReader,
@@ -35,7 +35,7 @@ pub(super) async fn read<H: Handler>(
     let mut ended: Option<CloseReason> = None;
     let mut looked_at = 0_usize;
     loop {
-        // A peer that sends without pause must not keep the rest of the connection waiting.
+        // A peer that sends without pause must not starve the rest of the connection.
         looked_at += 1;
         if looked_at.is_multiple_of(MESSAGES) {
             tokio::task::yield_now().await;
@@ -74,7 +74,7 @@ pub(super) async fn read<H: Handler>(
         loop {
             read_ahead::<H>(conn, &mut framer, &mut held);
             if let Some(reason) = &ended {
-                // The handler may wait for a response that can no longer arrive.
+                // The handler may be waiting for a response that can no longer arrive.
                 let error = Error::Closed(reason.clone());
                 conn.0.pending.close(&error);
                 conn.0.pending.fail(&error, PendingFilter::Overtaking);
@@ -84,7 +84,7 @@ pub(super) async fn read<H: Handler>(
                 biased;
                 () = &mut delivery => break,
                 end = fill(conn, input, &mut framer), if room => ended = end,
-                // A new request needs more input than the limit for reading ahead allowed.
+                // The response to a new request may be beyond the read-ahead limit.
                 () = conn.0.pending.wait_for_request(), if !room => {}
             }
         }
@@ -100,7 +100,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     .await;
 }
 
-/// Runs code that may be the user's. Returns `None` if it panics.
+/// Runs code that may belong to the application. Returns `None` if it panics.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
@@ -109,7 +109,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Reads available bytes into the framer, which has no complete line. Returns the reason at the end of the input.
+/// Reads available bytes into the framer, which must have no complete line. Returns the reason if the input has ended.
 async fn fill(
     conn: &Connection,
     input: &mut TransportReader,
@@ -131,21 +131,25 @@ struct ReadAhead {
     bytes: usize,
 }
 
+/// A message that was read ahead.
 enum ReadAheadItem {
+    /// A line within the limit.
     Line(Box<[u8]>),
-    /// A message over the limit: what it was, and what exceeded the limit.
+    /// A message over the limit: its type and id, and its size.
     Oversized(MessageOutline, SizeExcess),
 }
 
-/// The size of a message that exceeds a limit, in bytes: of its text, or in memory.
+/// The size of a message that exceeds a limit, in bytes.
 #[derive(Debug, Clone, Copy)]
 enum SizeExcess {
+    /// The length of its text.
     Text(usize),
+    /// The memory that it would take once parsed.
     Memory(usize),
 }
 
 impl ReadAheadItem {
-    /// Returns how many bytes storing it takes.
+    /// Returns the memory that the item takes, in bytes.
     fn cost(&self) -> usize {
         // Each allocation has a header of about two words.
         use MessageOutline::{Request, Response};
@@ -173,8 +177,8 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Returns `true` to read on while the handler runs. Normally little is read ahead: that is the back-pressure. But
-    /// the handler itself may wait for a response, and that response may come after what has been read so far.
+    /// Returns `true` if reading may continue while the handler runs. Normally little is read ahead, for back-pressure.
+    /// But the handler may be waiting for a response, which may come after everything that was read so far.
     fn has_room(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {
@@ -194,7 +198,7 @@ impl ReadAhead {
     }
 }
 
-/// Handles the responses that may overtake updates, and stores everything else.
+/// Handles responses that may overtake updates, and stores everything else.
 fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
@@ -207,7 +211,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
                 }
                 _ => held.push(ReadAheadItem::Line(line.into())),
             },
-            // The handler itself may wait for the file.
+            // The handler may be waiting for the file.
             Frame::LargeText(arrived) => handle_large_text_response(conn, arrived),
             Frame::Oversized { head, tail, length } => {
                 let why = SizeExcess::Text(length);
@@ -215,7 +219,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
                     MessageOutline::Response(id) if conn.0.pending.may_overtake(&id) => {
                         fail_oversized_response(conn, &id, why);
                     }
-                    // A message that must be rejected is stored, whatever the limit says.
+                    // A message that must be rejected is stored even if the read-ahead limit is reached.
                     whose => held.push(ReadAheadItem::Oversized(whose, why)),
                 }
             }
@@ -223,7 +227,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
     }
 }
 
-/// Returns the excess if a message would take more memory than allowed.
+/// Returns the message's size in memory if it exceeds the limit.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
     excess_over(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
@@ -295,7 +299,7 @@ async fn handle_frame<H: Handler>(
         Err(error) => {
             conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(line = %excerpt(line), %error, "not a message");
-            // Log lines start with anything, even a bracket, but hardly ever with a brace.
+            // Log lines may start with anything, even a bracket, but hardly ever with a brace.
             let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
             if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
                 let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
@@ -320,6 +324,7 @@ async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     }
 }
 
+/// Passes a response to the request that it belongs to.
 fn handle_response(
     conn: &Connection,
     id: &RequestId,
@@ -333,14 +338,14 @@ fn handle_response(
             .unmatched_responses
             .fetch_add(1, Ordering::Relaxed);
         match result {
-            // Peers respond this way to what they could not parse.
-            Err(error) => tracing::warn!(%id, %error, "an error response to an unknown request"),
-            Ok(_) => tracing::debug!(%id, "a response to an unknown request"),
+            // Peers respond this way to messages that they cannot parse.
+            Err(error) => tracing::warn!(%id, %error, "received an error response to an unknown request"),
+            Ok(_) => tracing::debug!(%id, "received a response to an unknown request"),
         }
     }
 }
 
-/// Handles a response whose large text was taken out.
+/// Handles a response whose large text was extracted.
 fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     let id = RequestId::Number(arrived.id);
     let Some(waiting) = conn.0.pending.take(&id) else {
@@ -361,7 +366,7 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
         (text, parsed) => {
             let reason = match (text, parsed) {
                 (Some(_), Err(error)) => error.to_string(),
-                _ => "its text is not a valid JSON string".to_owned(),
+                _ => "the text is not a valid JSON string".to_owned(),
             };
             tracing::warn!(%id, "invalid response: {reason}");
             let method = ReadTextFileRequest::METHOD.to_owned();
@@ -371,17 +376,19 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     (waiting.on_response)(result);
 }
 
+/// Handles `$/cancel_request`.
 fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue>) {
     match read_params::<CancelRequestNotification>(CancelRequestNotification::METHOD, params) {
         Ok(cancel) => conn.0.in_flight.cancel(&cancel.request_id),
         Err(error) => {
             conn.0.counters.count_unread();
-            tracing::warn!(%error, "passed over");
+            tracing::warn!(%error, "ignoring an invalid cancellation");
         }
     }
 }
 
 impl SizeExcess {
+    /// Returns the error message, which states the size and the limit.
     fn to_message(self, conn: &Connection) -> String {
         let limits = &conn.0.limits;
         match self {
@@ -397,7 +404,7 @@ impl SizeExcess {
     }
 }
 
-/// Rejects a message over the limit. The request that it belongs to, on either side, gets an error.
+/// Rejects a message over a limit. The request that it is or responds to fails with an error.
 async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
         MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
@@ -417,6 +424,7 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
+/// Fails the request whose response is too large.
 fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     let reason = why.to_message(conn);
     tracing::warn!("{reason}");
@@ -434,10 +442,10 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// How much of a line that is not JSON is shown, in bytes.
+/// How much of a line that is not JSON is passed to the callback, in bytes.
 const NOISE_SHOWN: usize = 1024;
 
-/// Returns the start of a line, for a log.
+/// Returns the start of a line for the log, without control characters.
 fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()

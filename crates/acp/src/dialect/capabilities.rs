@@ -1,10 +1,10 @@
-//! Capabilities of clients and agents.
+//! Converts the capabilities of clients and agents between protocol versions.
 
 use acp_wire::{RawObject, v1, v2};
 
 use crate::object::{object, to_raw_value};
 
-/// Converts a client's capabilities to version 2, which has none for client files and terminals.
+/// Converts a client's capabilities to version 2, which has none for files and terminals.
 pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientCapabilities {
     let mut new = v2::ClientCapabilities::new();
     if capabilities.auth.terminal {
@@ -16,8 +16,8 @@ pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientC
     new
 }
 
-/// Converts the capabilities of a version 2 client. It supports every config option, plan, notice, compaction and
-/// subagent, because they are part of the version.
+/// Converts a client's capabilities from version 2. Such a client supports every config option, plan, notice,
+/// compaction and subagent, because they are part of that version.
 pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::ClientCapabilities {
     let terminal = capabilities
         .auth
@@ -38,8 +38,7 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     new
 }
 
-/// Converts an agent's capabilities to version 2. Those that every version 2 agent has are omitted, and unknown ones
-/// pass unchanged.
+/// Converts an agent's capabilities to version 2. Omits those that every version 2 agent has, and keeps unknown ones.
 pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     let part = |name| object(theirs.get(name));
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
@@ -47,7 +46,7 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     if mcp_stdio {
         mcp.push("stdio".to_owned(), to_raw_value(&object! {}));
     }
-    // Version 2 has no servers over SSE.
+    // Version 2 has no MCP servers over SSE.
     for (name, offered) in flags_to_objects(&part("mcpCapabilities"), &["stdio", "sse"]).iter() {
         mcp.push(name.to_owned(), offered.to_owned());
     }
@@ -77,8 +76,8 @@ pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
     capabilities
 }
 
-/// Converts an agent's capabilities from version 2. MCP servers over stdio are omitted, because version 1 takes them
-/// for granted. Unknown capabilities pass unchanged.
+/// Converts an agent's capabilities from version 2. Omits MCP servers over stdio, which every version 1 agent supports.
+/// Keeps unknown capabilities.
 pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObject {
     let session: Option<RawObject> = theirs.field("session");
     let part = |name| session.as_ref().and_then(|session| session.field(name));
@@ -121,7 +120,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
         auth.set("logout", to_raw_value(&object! {}));
     }
     let mut capabilities = object! {
-        // `session/resume` can replay, which is what `session/load` did.
+        // In version 2, `session/resume` can replay like `session/load`.
         "loadSession": session.is_some(),
         "promptCapabilities": prompt,
         "mcpCapabilities": mcp,
@@ -136,7 +135,7 @@ pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObjec
     capabilities
 }
 
-/// Returns the session capability of version 1 that this method requires.
+/// Returns the version 1 session capability that this method requires.
 fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
     method.capability?.path.strip_prefix("sessionCapabilities.")
 }
@@ -151,7 +150,8 @@ fn is_in_every_v2_session(name: &str) -> bool {
         .any(|capability| capability.path == "session")
 }
 
-/// Converts version 1's boolean capabilities to objects as in version 2. Only supported ones are included.
+/// Converts the boolean capabilities of version 1 to the objects of version 2. Omits unsupported ones and those in
+/// `but`.
 fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
     let mut objects = object! {};
     for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {

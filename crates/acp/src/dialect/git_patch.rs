@@ -1,18 +1,18 @@
-//! A change of a file as a patch, which version 2 shows.
+//! Formats a diff as a git patch for version 2.
 
 use std::time::Duration;
 
 use acp_wire::v1;
 use similar::TextDiff;
 
-/// The largest total size of the texts that are compared, in bytes. Above it the patch is omitted, which version 2
+/// The maximum total size of the old and new text, in bytes. For larger texts the patch is omitted, which version 2
 /// allows.
 const LARGEST: usize = 4 * 1024 * 1024;
 
-/// The time limit of a comparison. What has not been compared by then counts as changed.
+/// The time limit for a comparison. Lines that have not been compared by then count as changed.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Returns the change in the format of `git diff`, with absolute paths. `None` if the texts are too large.
+/// Returns the diff in the format of `git diff`, with absolute paths, or `None` if the texts are too large.
 pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     let old = diff.old_text.as_deref();
     if old.map_or(0, str::len) + diff.new_text.len() > LARGEST {
@@ -34,7 +34,7 @@ pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
     Some(text)
 }
 
-/// Writes a path as git does: in quotes if it has unusual characters.
+/// Quotes a path as git does, if it has unusual characters.
 fn quote_path(path: &str) -> String {
     let plain = |b: u8| (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\';
     if path.bytes().all(plain) {

@@ -1,7 +1,7 @@
-//! Dialects: how each protocol version writes this library's own types.
+//! Conversions between this library's own types and those of each protocol version.
 //!
-//! [`v1`] and [`v2`] read and write updates. The library's types for requests are those of version 1, where both
-//! versions have the concept: see `docs/decisions/0007-both-versions.md`.
+//! [`v1`] and [`v2`] convert updates. For requests that both versions have, the library uses the types of version 1:
+//! see `docs/decisions/0007-both-versions.md`.
 
 mod capabilities;
 mod git_patch;

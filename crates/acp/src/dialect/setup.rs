@@ -1,4 +1,4 @@
-//! Session setup, MCP servers and auth methods.
+//! Converts session setups, MCP servers and auth methods between protocol versions.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,13 @@ use acp_wire::v2;
 
 use crate::session_setup::SessionSetup;
 
-/// A request that opens a session.
+/// A request that opens a session, in either version.
 pub(crate) trait OpenSessionRequest {
     /// Returns the session's setup.
     fn setup(self) -> SessionSetup;
 }
 
+/// Implements [`OpenSessionRequest`] for each request.
 macro_rules! opens_session {
     ($($request:ty, $servers:expr;)+) => { $(
         impl OpenSessionRequest for $request {
@@ -39,6 +40,7 @@ opens_session! {
     v2::ForkSessionRequest, servers_from_v2;
 }
 
+/// Converts MCP servers from version 2.
 fn servers_from_v2(servers: Vec<v2::McpServer>) -> Vec<v1::McpServer> {
     servers.into_iter().filter_map(mcp_server_from_v2).collect()
 }
@@ -63,7 +65,7 @@ pub(crate) fn mcp_server_to_v2(server: v1::McpServer) -> Option<v2::McpServer> {
     })
 }
 
-/// Converts an MCP server from version 2.
+/// Converts an MCP server from version 2. Returns `None` for unknown transports.
 pub(crate) fn mcp_server_from_v2(server: v2::McpServer) -> Option<v1::McpServer> {
     Some(match server {
         v2::McpServer::Http(server) => {

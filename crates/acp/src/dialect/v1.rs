@@ -1,4 +1,4 @@
-//! Updates in the dialect of version 1.
+//! Converts updates from and to version 1.
 
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ContentChunk, Plan, PlanEntry, PlanItems,
@@ -66,7 +66,7 @@ impl From<SessionUpdate> for Update {
 }
 
 impl Update {
-    /// Converts this to version 1. Returns `None` if version 1 cannot express it, or only in part.
+    /// Converts this to version 1. Returns `None` if version 1 cannot express all of it.
     #[must_use]
     pub fn into_v1(self) -> Option<SessionUpdate> {
         Some(match self {
@@ -131,7 +131,7 @@ impl Update {
     }
 }
 
-/// Converts a field that version 1 can set but not clear. Returns `None` if the field is to be cleared.
+/// Converts a field that version 1 can set but not clear. Returns `None` if the update clears it.
 fn unless_cleared<T>(field: Option<Option<T>>) -> Option<Option<T>> {
     match field {
         None => Some(None),
@@ -178,7 +178,7 @@ impl From<ToolCall> for update::ToolCallPatch {
     }
 }
 
-/// Converts the first update of a call to its announcement.
+/// Converts the first update of a tool call to a `tool_call`.
 fn tool_call_to_v1(update: ToolCallUpdate) -> ToolCall {
     let mut new = ToolCall::new(update.tool_call_id, update.title.unwrap_or_default());
     new.name = update.name;
@@ -209,7 +209,7 @@ impl From<ToolCallUpdate> for update::ToolCallPatch {
 }
 
 impl update::ToolCallPatch {
-    /// Converts this to an update of version 1. Returns `None` if version 1 can express it only in part.
+    /// Converts this to version 1. Returns `None` if version 1 cannot express all of it.
     fn into_v1(self) -> Option<ToolCallUpdate> {
         if self.capabilities.is_some() {
             return None;
@@ -245,10 +245,12 @@ impl From<ToolCallContent> for update::ToolCallOutput {
     }
 }
 
+/// Converts a tool call's content from version 1.
 fn content_from_v1(content: Vec<ToolCallContent>) -> Vec<update::ToolCallOutput> {
     content.into_iter().map(Into::into).collect()
 }
 
+/// Converts a tool call's content to version 1. Returns `None` if it includes a version 2 diff.
 fn content_to_v1(content: Vec<update::ToolCallOutput>) -> Option<Vec<ToolCallContent>> {
     use update::ToolCallOutput as Content;
     let one = |content| {
@@ -263,6 +265,7 @@ fn content_to_v1(content: Vec<update::ToolCallOutput>) -> Option<Vec<ToolCallCon
     content.into_iter().map(one).collect()
 }
 
+/// Converts a slash command from version 1.
 fn command_from_v1(command: AvailableCommand) -> v2::AvailableCommand {
     let mut new = v2::Command::new(command.name, command.description);
     new.input = command.input.map(|input| {
@@ -274,6 +277,7 @@ fn command_from_v1(command: AvailableCommand) -> v2::AvailableCommand {
     v2::AvailableCommand::Command(new)
 }
 
+/// Converts a slash command to version 1. Returns `None` if version 1 cannot express it.
 fn command_to_v1(command: v2::AvailableCommand) -> Option<AvailableCommand> {
     let v2::AvailableCommand::Command(command) = command else {
         return None;
@@ -292,6 +296,7 @@ fn command_to_v1(command: v2::AvailableCommand) -> Option<AvailableCommand> {
     Some(new)
 }
 
+/// Converts a plan from version 1.
 fn plan_from_v1(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
     match plan {
         PlanUpdateContent::Items(items) => {
@@ -314,6 +319,7 @@ fn plan_from_v1(plan: PlanUpdateContent) -> v2::PlanUpdateContent {
     }
 }
 
+/// Converts a plan to version 1. Returns `None` if version 1 cannot express it.
 fn plan_to_v1(plan: v2::PlanUpdateContent) -> Option<PlanUpdateContent> {
     Some(match plan {
         v2::PlanUpdateContent::Items(items) => {

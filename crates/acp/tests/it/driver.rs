@@ -43,7 +43,7 @@ fn assert_the_writer_is_gone(error: &Error) {
     let Error::Closed(CloseReason::Transport(error)) = error else {
         panic!("{error:?}");
     };
-    assert_eq!(error.to_string(), "the writer is gone");
+    assert_eq!(error.to_string(), "the writer stopped unexpectedly");
 }
 
 #[tokio::test]

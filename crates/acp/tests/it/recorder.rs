@@ -254,7 +254,7 @@ async fn what_cannot_be_kept_is_not_sent_and_the_call_fails() {
         let (updates, end) = f.rest().await;
         assert_eq!(updates.len(), 1, "{updates:?}");
         assert_eq!(updates[0]["content"]["text"], "kept");
-        let why = "not sent because it could not be recorded: the disk is full";
+        let why = "update not sent because it could not be recorded: the disk is full";
         assert_eq!(end["error"]["message"], why, "{end}");
         assert_eq!(*failed.lock().unwrap(), [why; 5]);
     }

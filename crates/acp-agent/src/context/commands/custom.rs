@@ -1,6 +1,6 @@
 //! The user's own commands: files `.acp/commands/NAME.md` in the session's directories.
 //!
-//! A file is a prompt. It may start with lines between `---` that give its `description` and its `argument-hint`.
+//! A file contains a prompt. It may start with lines between `---` that set its `description` and `argument-hint`.
 
 use std::path::Path;
 
@@ -13,8 +13,10 @@ use crate::text::one_line;
 /// The directory of the command files.
 const DIRECTORY: &str = ".acp/commands";
 
-/// The maximum number of commands in a session, and of directory entries that are read.
+/// The maximum number of commands in a session.
 const MOST: usize = 100;
+
+/// The maximum number of entries to read from each directory.
 const MOST_ENTRIES: usize = 1000;
 
 /// The maximum size of a file, in bytes.
@@ -26,7 +28,7 @@ const MAX_PROMPT: usize = 1024 * 1024;
 /// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// A command of the user.
+/// A command that the user defined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CustomCommand {
     pub(super) name: String,
@@ -44,7 +46,7 @@ pub(crate) struct CustomCommands {
 }
 
 impl CustomCommands {
-    /// Finds the commands. Of two with the same name, the one in the earlier directory counts. May block.
+    /// Finds the commands. If several have the same name, the one in the first directory wins. May block.
     pub(crate) fn under(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
@@ -89,7 +91,7 @@ impl CustomCommands {
     }
 }
 
-/// Returns `true` if a command may have this name. Clients send it as one word after a slash.
+/// Returns `true` if this is a valid command name. Clients send it as one word after a slash.
 pub(super) fn is_name(name: &str) -> bool {
     let all = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
@@ -165,7 +167,7 @@ fn unquote(text: &str) -> &str {
 /// Inserts the arguments into a command's prompt: all of them for `$ARGUMENTS`, one word for `$1` to `$9`. A prompt
 /// with no placeholder gets them appended. Returns `None` if the result is too long.
 pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
-    // Split as a shell does. If a quote is not closed, quotes are ordinary characters.
+    // Split like a shell. If a quote is not closed, quotes are ordinary characters.
     let words = shell_words::split(arguments)
         .unwrap_or_else(|_| arguments.split_whitespace().map(str::to_owned).collect());
     let mut prompt = String::new();

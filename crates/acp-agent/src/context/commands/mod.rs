@@ -81,7 +81,7 @@ const BUILT_IN: [BuiltInCommand; 6] = [
     },
     BuiltInCommand {
         name: HELP,
-        description: "Show what can be typed",
+        description: "List the available commands",
         hint: None,
         prompt: None,
     },
@@ -91,19 +91,19 @@ const BUILT_IN: [BuiltInCommand; 6] = [
 #[derive(Debug, Default)]
 pub(crate) struct SlashCommands {
     custom: Vec<CustomCommand>,
-    /// The commands that the client was sent last.
+    /// The commands last sent to the client.
     pub(crate) announced: Option<Vec<AvailableCommand>>,
     /// Problems with the user's command files.
     problems: Vec<String>,
-    /// The problems that the user was shown already.
+    /// The problems already shown to the user.
     reported_problems: HashSet<String>,
 }
 
-/// The meaning of the text of a prompt.
+/// The parsed text of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PromptInput {
     Help,
-    /// `/compact`, with what the summary must keep above all.
+    /// `/compact`, with what the summary should keep.
     Compact(String),
     /// A command that expands to this prompt.
     Prompt(String),
@@ -117,7 +117,7 @@ impl SlashCommands {
         (self.custom, self.problems) = (found.commands, found.problems);
     }
 
-    /// Returns the problems with command files that the user was not shown before.
+    /// Returns the problems with command files that were not shown to the user before.
     pub(crate) fn take_new_problems(&mut self) -> Vec<String> {
         let Self {
             problems: wrong,

@@ -321,7 +321,7 @@ impl SetSessionTitle for CorrectAgent {
     ) -> acp::Result<String> {
         self.past(session)?;
         if title.is_empty() {
-            return Err(acp::Error::invalid_params("the title is empty"));
+            return Err(acp::Error::invalid_params("the title must not be empty"));
         }
         let mut titles = self.titles.lock().unwrap();
         titles.insert(session.to_string(), title.to_owned());

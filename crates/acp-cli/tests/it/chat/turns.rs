@@ -133,7 +133,7 @@ fn always_says_what_it_comes_to_and_is_kept_to() {
     edit(&mut screen, "hi", "hello");
     screen.until("2 a  Always allow edits");
     screen.until("– allow in this");
-    screen.until("project, until you revoke it: any edit in src/main.rs");
+    screen.until("project, until you revoke it: any edit of src/main.rs");
     read_what_is_asked();
     screen.key("a");
     screen.until("Edited src/main.rs at line 2.");

@@ -63,7 +63,7 @@ fn a_form_is_filled_in() {
     assert!(
         shown
             .screen()
-            .contains("✗ Too short: enter at least 2 characters.")
+            .contains("✗ Too short: the minimum length is 2.")
     );
     shown.keys("da");
     assert_eq!(shown.draw(80, 24).1, Some(Position::new(7, 5)));

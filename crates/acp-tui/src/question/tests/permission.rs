@@ -40,10 +40,10 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
 │ file /etc/passwd                                                             │
 │ ──────────────────────────────────────────────────────────────────────────── │
 │  1 y  Allow – allow once                                                     │
-│  2 a  Always allow – allow in this project, until you revoke it: any edit in │
+│  2 a  Always allow – allow in this project, until you revoke it: any edit of │
 │       src/main.rs                                                            │
 │  3 n  Reject – reject once                                                   │
-│  4 x  Never – reject in this project, until you revoke it: any edit in       │
+│  4 x  Never – reject in this project, until you revoke it: any edit of       │
 │       src/main.rs                                                            │
 ╰ ↑↓ enter choose · esc cancel the turn ───────────────────────────────────────╯
 "
