@@ -15,7 +15,8 @@ use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{EntryFilter, StoredSession};
 
 /// The result given to a tool call that was running when the process exited.
-const ENDED: &str = "The agent exited before this finished. Some or all of its work may have been done.";
+const ENDED: &str =
+    "The agent exited before this finished. Some or all of its work may have been done.";
 
 /// The history of a stored session, at one revision.
 #[derive(Clone)]

@@ -243,7 +243,10 @@ where
             && !question.take_grant(session, None)
         {
             let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
-                .title(format!("Read {} (the agent did not ask first)", request.path))
+                .title(format!(
+                    "Read {} (the agent did not ask first)",
+                    request.path
+                ))
                 .kind(ToolKind::Read);
             let asking = self.gate.ask_person(session, &question, &call);
             asking.await?;
@@ -279,7 +282,10 @@ where
                 let mut diff = Diff::new(&request.path, new);
                 diff.old_text = old;
                 let call = ToolCallUpdate::new(WriteTextFileRequest::METHOD)
-                    .title(format!("Write {} (the agent did not ask first)", request.path))
+                    .title(format!(
+                        "Write {} (the agent did not ask first)",
+                        request.path
+                    ))
                     .kind(ToolKind::Edit)
                     .content(vec![ToolCallContent::Diff(diff)]);
                 let asking = self.gate.ask_person(session, &question, &call);

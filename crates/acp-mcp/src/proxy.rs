@@ -25,9 +25,7 @@ const PIECE: usize = 64 * 1024;
 #[non_exhaustive]
 pub enum ProxyError {
     /// The environment has no valid token.
-    #[error(
-        "{TOKEN_VAR} is not set; this command is meant to be started by an agent, not by hand"
-    )]
+    #[error("{TOKEN_VAR} is not set; this command is meant to be started by an agent, not by hand")]
     NoToken,
     /// stdin and stdout cannot be used.
     #[error("cannot use stdin and stdout: {0}")]

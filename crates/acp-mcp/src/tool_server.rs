@@ -161,7 +161,9 @@ where
         {
             // How the connection ended does not matter here.
             Ok(running) => drop(running.waiting().await),
-            Err(error) => tracing::debug!(%error, "an agent connected but did not complete initialization"),
+            Err(error) => {
+                tracing::debug!(%error, "an agent connected but did not complete initialization")
+            }
         }
     }
 

@@ -106,7 +106,8 @@ impl Tools {
     {
         let name = name.into();
         let schema = argument_schema::<A>().unwrap_or_else(|error| {
-            let wrong = || format!("the arguments of the tool `{name}` are not a JSON object: {error}");
+            let wrong =
+                || format!("the arguments of the tool `{name}` are not a JSON object: {error}");
             self.error.get_or_insert_with(wrong);
             Arc::default()
         });

@@ -148,8 +148,8 @@ impl RuleFiles {
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
-        let judged =
-            judged.map_err(|e| ToolFailure::failed(format!("cannot apply the permission rules: {e}")))?;
+        let judged = judged
+            .map_err(|e| ToolFailure::failed(format!("cannot apply the permission rules: {e}")))?;
         Ok(match judged {
             ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
             ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
@@ -262,7 +262,9 @@ impl RuleSet {
 
     fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
         let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
-        judged.unwrap_or_else(|| ActionDecision::Deny(unreadable_message("cannot open the session's directories")))
+        judged.unwrap_or_else(|| {
+            ActionDecision::Deny(unreadable_message("cannot open the session's directories"))
+        })
     }
 
     fn weigh(

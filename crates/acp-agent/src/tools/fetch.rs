@@ -223,7 +223,8 @@ impl FetchTool {
         let all = read.map_err(|why| ToolFailure::failed(format!("`{url}`: {why}")))?;
         let Some(rest) = all.get(self.from..) else {
             let length = all.len();
-            let why = format!("`from` is out of range: the text of `{url}` is {length} bytes long.");
+            let why =
+                format!("`from` is out of range: the text of `{url}` is {length} bytes long.");
             return Err(ToolFailure::failed(why));
         };
         let kept = head(rest, MOST);

@@ -258,8 +258,9 @@ fn command_output(
         }
         CommandEnd::TimedOut(timeout) => {
             let seconds = timeout.as_secs();
-            let mut ended =
-                format!("Timed out after {seconds} s. The command and all processes it started were killed.");
+            let mut ended = format!(
+                "Timed out after {seconds} s. The command and all processes it started were killed."
+            );
             if seconds < LONGEST.into() {
                 ended.push_str(&format!(" The maximum `timeout` is {LONGEST}."));
             }

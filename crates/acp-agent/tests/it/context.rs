@@ -134,7 +134,10 @@ async fn names_that_would_break_a_line_and_what_is_beyond_the_limit_are_left_out
     f.says("go").await;
     let told = heard.last().instructions;
     assert!(!told.contains("# Instructions"), "{told}");
-    assert!(told.contains("\nThe remaining entries are omitted.\n"), "{told}");
+    assert!(
+        told.contains("\nThe remaining entries are omitted.\n"),
+        "{told}"
+    );
     let listed = told.lines().filter(|line| line.starts_with("file-"));
     assert!((98..=100).contains(&listed.count()), "{told}");
 }

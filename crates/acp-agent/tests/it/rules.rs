@@ -66,7 +66,10 @@ async fn what_the_project_forbids_is_forbidden_in_every_mode() {
             said.contains("open.txt:1") && !said.contains("key.txt"),
             "{said}"
         );
-        assert!(said.contains("omitted due to permission rules: 1."), "{said}");
+        assert!(
+            said.contains("omitted due to permission rules: 1."),
+            "{said}"
+        );
         assert!(f.asked().is_empty());
     }
 }

@@ -146,5 +146,7 @@ pub(super) fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
 
 #[cfg(not(unix))]
 pub(super) fn link(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
-    Err(io::Error::other("symlinks are not supported on this system"))
+    Err(io::Error::other(
+        "symlinks are not supported on this system",
+    ))
 }

@@ -242,7 +242,9 @@ impl Schema {
                     let why = "`method`, `result` and `error` are all missing";
                     faults.push(envelope_fault(why.to_owned()));
                 }
-                _ if !has("id") => faults.push(envelope_fault("the response has no `id`".to_owned())),
+                _ if !has("id") => {
+                    faults.push(envelope_fault("the response has no `id`".to_owned()))
+                }
                 _ => {}
             }
             &["jsonrpc", "id", "result", "error"]

@@ -339,7 +339,9 @@ fn handle_response(
             .fetch_add(1, Ordering::Relaxed);
         match result {
             // Peers respond this way to messages that they cannot parse.
-            Err(error) => tracing::warn!(%id, %error, "received an error response to an unknown request"),
+            Err(error) => {
+                tracing::warn!(%id, %error, "received an error response to an unknown request")
+            }
             Ok(_) => tracing::debug!(%id, "received a response to an unknown request"),
         }
     }
