@@ -308,7 +308,7 @@ async fn what_is_too_large_or_no_text_or_missing_is_told() {
         "document too large (limit: 4 MiB).",
         "not text: image/png, 4 bytes.",
         "returned 404 Not Found.\nno such page",
-        "answers 500 Internal Server Error.\nout of cheese",
+        "returned 500 Internal Server Error.\nout of cheese",
         "invalid HTTP",
     ]) {
         let said = failed(call);
