@@ -9,13 +9,13 @@ use std::str::FromStr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-/// The reading direction of a connection.
+/// The reading half of a connection.
 pub type LocalReader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// The writing direction of a connection.
+/// The writing half of a connection.
 pub type LocalWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The two directions of a connection. When the writer is dropped, the peer reads the end of the stream.
+/// The two halves of a connection. Dropping the writer ends the stream for the peer.
 pub struct LocalStream {
     /// Reads from the peer.
     pub reader: LocalReader,
@@ -25,12 +25,12 @@ pub struct LocalStream {
 
 impl fmt::Debug for LocalStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").finish_non_exhaustive()
+        f.debug_struct("LocalStream").finish_non_exhaustive()
     }
 }
 
-/// The address on which a program listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
-/// Unix-domain sockets. Addresses of other machines are rejected.
+/// The address on which a program listens: `unix:/path/to/socket`, or `tcp:127.0.0.1:PORT` where Unix-domain sockets
+/// are not available. Addresses of other machines are rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(EndpointKind);
 
@@ -54,7 +54,7 @@ impl Endpoint {
     /// Connects to the endpoint.
     ///
     /// # Errors
-    /// Nothing listens there, or this system does not support the kind of socket.
+    /// No program listens there, or this system does not support this kind of socket.
     pub async fn connect(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
@@ -82,7 +82,7 @@ impl FromStr for Endpoint {
         let kind = match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => EndpointKind::Unix(path.into()),
             Some(("tcp", address)) => match address.parse::<SocketAddr>() {
-                // The data is not meant for the network.
+                // The connection must never cross the network.
                 Ok(address) if address.ip().is_loopback() => EndpointKind::Tcp(address),
                 _ => return Err(ParseEndpointError),
             },
@@ -92,7 +92,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// An error for text that is not an [`Endpoint`].
+/// The error for text that is not a valid [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
 pub struct ParseEndpointError;

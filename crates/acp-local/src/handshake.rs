@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::endpoint::{LocalReader, LocalStream, LocalWriter};
 use crate::token::{LocalToken, constant_time_eq};
 
-/// The maximum length of a first line, in bytes, including its end.
+/// The maximum length of a first line, in bytes, including the line ending.
 const LONGEST: u64 = 256;
 
 /// The timeout for the first line.
@@ -25,13 +25,13 @@ pub enum HandshakeError {
     /// The peer closed the connection without sending a line.
     #[error("connection closed")]
     Closed,
-    /// The peer sent no complete line in time.
-    #[error("timed out waiting for a token ({} s)", PATIENCE.as_secs())]
+    /// The peer did not send a complete line in time.
+    #[error("timed out after {} s waiting for a token", PATIENCE.as_secs())]
     TimedOut,
-    /// The line is too long for a token.
+    /// The peer sent a line that is too long for a token.
     #[error("expected a token, got a line longer than {LONGEST} bytes")]
     TooLong,
-    /// The peer does not know the token. What it sent instead is not reported.
+    /// The peer does not know the token. The error does not show what it sent instead.
     #[error("wrong token")]
     WrongToken,
     /// Reading or writing failed.
@@ -40,7 +40,8 @@ pub enum HandshakeError {
 }
 
 impl From<io::Error> for HandshakeError {
-    /// A peer that closes the connection without reading everything breaks it, so these errors count as closed.
+    /// Converts an I/O error. A connection breaks when the peer closes it without reading everything, so that counts
+    /// as [`Closed`](Self::Closed).
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
         match error.kind() {
@@ -60,7 +61,7 @@ pub struct AuthenticatedConnection {
 
 impl fmt::Debug for AuthenticatedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Known").finish_non_exhaustive()
+        f.debug_struct("AuthenticatedConnection").finish_non_exhaustive()
     }
 }
 
@@ -68,7 +69,7 @@ impl fmt::Debug for AuthenticatedConnection {
 /// seconds. Nothing is sent to a peer that does not know it.
 ///
 /// # Errors
-/// The peer does not send the token, or not in time.
+/// The peer does not send the token, or does not send it in time.
 pub async fn accept_handshake(
     stream: LocalStream,
     token: &LocalToken,
@@ -85,10 +86,10 @@ pub async fn accept_handshake(
 }
 
 /// Performs the handshake on the connecting side: sends one half of the token and waits up to five seconds for the
-/// other.
+/// other half.
 ///
 /// # Errors
-/// The peer does not respond, or not with the other half.
+/// The peer does not respond, or responds with something other than the other half.
 pub async fn send_handshake(
     stream: LocalStream,
     token: &LocalToken,
@@ -121,7 +122,7 @@ async fn write_line(
     Ok(writer.flush().await?)
 }
 
-/// Reads this line, and nothing after it.
+/// Reads one line, and fails unless it is `line`. Leaves everything after it unread.
 async fn expect_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &str,

@@ -1,9 +1,10 @@
 //! Private connections between two programs of one user on one machine.
 //!
 //! One program [listens](Listener) where no other user has access. It passes the [`Endpoint`] and a [`LocalToken`] to
-//! the other in a private way, such as an environment variable. The other [connects](Endpoint::connect). Then each
-//! proves that it knows the token, with [`accept_handshake`] and [`send_handshake`], before anything else is sent.
-//! Agents reach the tools of a client this way (`acp-mcp`), and a client under test reaches its check (`acp-check`).
+//! the other program privately, for example in an environment variable. The other program
+//! [connects](Endpoint::connect). Before anything else is sent, each side proves that it knows the token, with
+//! [`accept_handshake`] and [`send_handshake`]. Agents reach a client's tools this way (`acp-mcp`), and a client under
+//! test reaches its check (`acp-check`).
 //!
 //! ```
 //! use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,7 +15,7 @@
 //! let (listener, address) = Listener::bind()?;
 //! let token = LocalToken::random();
 //!
-//! // What the other program gets.
+//! // The other program needs these two strings.
 //! let (endpoint, secret) = (address.endpoint().to_string(), token.reveal());
 //! let other = tokio::spawn(async move {
 //!     let (endpoint, token) = (endpoint.parse::<acp_local::Endpoint>()?, secret.parse()?);

@@ -1,4 +1,4 @@
-//! Listening on a private endpoint.
+//! A listener on a private endpoint.
 
 use std::io;
 
@@ -16,7 +16,7 @@ enum ListenerKind {
     Tcp(tokio::net::TcpListener),
 }
 
-/// The endpoint of a listener. Dropping this removes its files.
+/// The endpoint of a listener. Dropping it removes the socket file and its directory.
 #[derive(Debug)]
 pub struct ListenerEndpoint {
     endpoint: Endpoint,
@@ -33,8 +33,8 @@ impl ListenerEndpoint {
 }
 
 impl Listener {
-    /// Listens where no other user has access: on a Unix-domain socket in a directory of its own or, where there are
-    /// none, on a loopback port. Must be called within a Tokio runtime that has I/O enabled.
+    /// Listens where no other user has access: on a Unix-domain socket in a directory of its own or, where Unix-domain
+    /// sockets are not available, on a loopback port. Must be called in a Tokio runtime with I/O enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be created.
@@ -48,7 +48,7 @@ impl Listener {
     /// Accepts the next connection.
     ///
     /// # Errors
-    /// The connection failed, or the process cannot open another one.
+    /// The connection failed, or the process has too many open files.
     pub async fn accept(&self) -> io::Result<LocalStream> {
         match &self.0 {
             #[cfg(unix)]
@@ -59,7 +59,7 @@ impl Listener {
     }
 }
 
-/// Listens on a socket in a new directory in `parent`, if its path can be written as an endpoint.
+/// Listens on a socket in a new directory in `parent`, or in `/tmp` if the path cannot be a socket address.
 #[cfg(unix)]
 fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint)> {
     use std::os::unix::fs::PermissionsExt;
@@ -68,13 +68,13 @@ fn bind_unix(parent: &std::path::Path) -> io::Result<(Listener, ListenerEndpoint
     let directory_in = |parent: &std::path::Path| {
         tempfile::Builder::new()
             .prefix("acp-")
-            // Not every system checks the socket's own mode, but all check the directory's.
+            // Some systems ignore the socket's own mode, but all of them check the directory's.
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir_in(parent)
     };
     const NAME: &str = "socket";
     let mut directory = directory_in(parent)?;
-    // A socket's address is limited to about a hundred bytes, and JSON to Unicode.
+    // A socket address holds only about a hundred bytes, and JSON only Unicode.
     let path = directory.path().join(NAME);
     if SocketAddr::from_pathname(&path).is_err() || path.to_str().is_none() {
         directory = directory_in("/tmp".as_ref())?;
@@ -107,9 +107,9 @@ mod tests {
 
     use super::*;
 
-    /// Bytes and ends of streams are passed both ways.
+    /// Checks that bytes and the end of a stream arrive in both directions.
     async fn carries((listener, place): (Listener, ListenerEndpoint)) {
-        // As the other program parses it.
+        // The other program parses it like this.
         let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();
         let (mut theirs, mut ours) =
             tokio::try_join!(endpoint.connect(), listener.accept()).unwrap();

@@ -1,4 +1,4 @@
-//! The secret that the two programs share.
+//! The secret token that the two programs share.
 
 use std::fmt;
 use std::hint::black_box;
@@ -6,13 +6,14 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-/// The number of characters in each half.
+/// The number of characters in each half of a token.
 const HALF: usize = 64;
 
-/// The secret that the two programs share, in two halves: the connecting program sends one, and the listening program
-/// responds with the other. So a program that has taken the place of a listener that has ended is detected, too.
+/// The secret token that the two programs share. It has two halves: the connecting program sends one, and the listening
+/// program responds with the other. This also exposes a program that listens on the address of a listener that has
+/// exited.
 ///
-/// `{:?}` does not show it.
+/// `{:?}` does not show the token.
 #[derive(Clone)]
 pub struct LocalToken {
     client_half: String,
@@ -20,7 +21,7 @@ pub struct LocalToken {
 }
 
 impl LocalToken {
-    /// Creates a random token, which cannot be guessed: 244 random bits in each half.
+    /// Creates a random token that cannot be guessed, with 244 random bits in each half.
     #[must_use]
     pub fn random() -> Self {
         let half = || format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
@@ -30,8 +31,8 @@ impl LocalToken {
         }
     }
 
-    /// Returns the token as text that can be parsed. Pass it in a way that no other user can see: in an environment
-    /// variable or a file of the user's own, and not in an argument of a command line.
+    /// Returns the token as text that can be parsed. Pass it where no other user can see it: in an environment variable
+    /// or a private file, never in a command-line argument.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{}{}", self.client_half, self.server_half)
@@ -65,16 +66,16 @@ impl FromStr for LocalToken {
 
 impl fmt::Debug for LocalToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token(..)")
+        f.write_str("LocalToken(..)")
     }
 }
 
-/// An error for text that is not a token. It does not show the text, which may be a token with a typing error.
+/// The error for text that is not a valid token. It does not show the text, which may be a mistyped token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid token")]
 pub struct ParseTokenError;
 
-/// Compares two lines in a time that does not depend on where they differ.
+/// Compares two lines in constant time, so that the time does not tell where they differ.
 pub(crate) fn constant_time_eq(line: &[u8], other: &[u8]) -> bool {
     let differences = line
         .iter()

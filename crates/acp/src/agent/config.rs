@@ -1,7 +1,7 @@
 //! Config options, and the modes for older clients.
 //!
-//! An agent has config options only. For clients of version 1, the option of category `mode` is also sent as the
-//! session's modes, and both are kept in sync: Session config options, "Relationship to Session Modes".
+//! An agent only implements config options. For clients of version 1, the option of category `mode` is also sent as the
+//! session's modes, and the two are kept in sync: Session config options, "Relationship to Session Modes".
 
 use acp_wire::v1::{
     SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
@@ -10,7 +10,7 @@ use acp_wire::v1::{
 
 use crate::error::{Error, Result};
 
-/// Returns the first select option of category `mode`. If several options share a category, the first counts.
+/// Returns the first select option of category `mode`. If several options share a category, only the first counts.
 fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
     options.iter().find(|option| {
         option.category == Some(SessionConfigOptionCategory::Mode)
@@ -18,7 +18,7 @@ fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> 
     })
 }
 
-/// Returns the id of the first option of a category.
+/// Returns the id of the first select option of a category.
 pub(crate) fn option_id_of_category(
     options: &[SessionConfigOption],
     category: &SessionConfigOptionCategory,
@@ -30,7 +30,7 @@ pub(crate) fn option_id_of_category(
     option.map(|option| option.id.clone())
 }
 
-/// Returns the modes that the options define.
+/// Returns the session modes that the config options define.
 pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState> {
     let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState>
     Some(SessionModeState::new(select.current_value.as_str(), modes))
 }
 
-/// Returns the current mode.
+/// Returns the current session mode, if the config options define modes.
 pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionModeId> {
     match &mode_option(options)?.kind {
         SessionConfigKind::Select(select) => Some(select.current_value.as_str().into()),
@@ -57,7 +57,7 @@ pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionMod
     }
 }
 
-/// Checks that an option can be set to a value.
+/// Checks that a config option exists and accepts a value.
 pub(crate) fn check(
     options: &[SessionConfigOption],
     id: &SessionConfigId,
@@ -83,7 +83,7 @@ pub(crate) fn check(
     }
 }
 
-/// Returns the options that a client supports.
+/// Returns the config options that a client supports: boolean options only if `booleans` is `true`.
 pub(crate) fn options_for_client(
     options: Vec<SessionConfigOption>,
     booleans: bool,

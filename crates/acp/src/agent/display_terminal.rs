@@ -1,7 +1,7 @@
 //! Display terminals: run by the agent, shown by the client.
 //!
-//! They are part of version 2. Some clients of version 1 show them through `_meta` of the tool call that contains the
-//! terminal, and say so in `_meta` of their capabilities.
+//! They are part of version 2. Some clients of version 1 show them, too: they declare it in the `_meta` of their
+//! capabilities, and read the output from the `_meta` of the tool call that contains the terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,13 +24,13 @@ pub struct DisplayTerminal {
     session: Session,
     id: TerminalId,
     tool_call: ToolCallId,
-    /// Version 1 accepts text only.
+    /// The decoder for version 1, which accepts only text.
     utf8_pieces: Utf8Pieces,
 }
 
 impl Session {
-    /// Shows a display terminal with this command and working directory (an absolute path). It appears in a tool call
-    /// once [`as_content`](DisplayTerminal::as_content) is part of the call's content.
+    /// Shows a display terminal with this command and working directory, an absolute path. The terminal appears in a
+    /// tool call once [`as_content`](DisplayTerminal::as_content) is part of the call's content.
     ///
     /// # Errors
     /// The client does not show display terminals
@@ -75,8 +75,8 @@ impl DisplayTerminal {
         self.id.clone().into()
     }
 
-    /// Shows output. The bytes may end within a character. For clients of version 1, which accept text, they are
-    /// decoded as UTF-8.
+    /// Shows output of the command. The bytes may end in the middle of a character. For clients of version 1, which
+    /// accept only text, they are decoded as UTF-8.
     ///
     /// # Errors
     /// The connection has ended.
@@ -111,8 +111,8 @@ impl DisplayTerminal {
         self.send_update(update, "terminal_exit", exit).await
     }
 
-    /// Sends the update as in version 2, or in `_meta` as some clients of version 1 support it. The recorder always
-    /// gets the form of version 2, because `_meta` is only an agreement between a few programs.
+    /// Sends an update of the terminal: in version 2 as it is, in version 1 in `_meta`, where some clients read it. The
+    /// recorder always gets the form of version 2, because `_meta` is only an agreement between a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
             return self.session.update(update).await;
@@ -130,5 +130,5 @@ impl DisplayTerminal {
     }
 }
 
-/// The part of an id that makes the ids of one opening of a session unique.
+/// The part of generated ids that is unique to one opening of a session.
 pub(crate) type OpeningId = Arc<str>;

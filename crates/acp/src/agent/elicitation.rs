@@ -1,4 +1,4 @@
-//! Elicitation: requesting input from the user, by a form or on a web page.
+//! Elicitation: requesting input from the user, in a form or on a web page.
 
 use acp_wire::v1::{
     CompleteElicitationNotification, CreateElicitationRequest, ElicitationAction, ElicitationId,
@@ -10,7 +10,7 @@ use super::session::Session;
 use super::turn::Turn;
 use crate::error::Result;
 
-/// Checks that the client supports this mode of elicitation.
+/// Checks that the client supports this elicitation mode.
 pub(crate) fn check(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
     let offered = client.capabilities().elicitation.as_ref();
     match mode {

@@ -1,4 +1,4 @@
-//! Negotiation of the version and the capabilities: the specification's page Initialization.
+//! The negotiation of version and capabilities: the specification's page Initialization.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct ClientInfo {
 }
 
 impl Default for ClientInfo {
-    /// Returns a client about which nothing is known.
+    /// Returns an unnamed client of version 1 without capabilities.
     fn default() -> Self {
         Self {
             version: ProtocolVersion::V1,
@@ -47,7 +47,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities, in the form of version 1 for either version.
+    /// Returns the client's capabilities, converted to version 1 if the client speaks version 2.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -59,8 +59,8 @@ impl ClientInfo {
         self.info.as_ref()
     }
 
-    /// Returns `true` if the client shows display terminals. They are part of version 2; clients of version 1 may
-    /// announce support in `_meta`.
+    /// Returns `true` if the client shows display terminals. They are part of version 2; clients of version 1 can
+    /// declare support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
@@ -90,8 +90,8 @@ pub(crate) enum VersionedInitializeResponse {
     V2(v2::InitializeResponse),
 }
 
-/// Reads `initialize` and builds the response: with the requested version if it is supported, and with the latest
-/// supported one otherwise.
+/// Reads `initialize` and builds the response. Negotiates the requested version if it is supported, and the latest
+/// supported version otherwise.
 pub(crate) fn initialize<A: Agent>(
     agent: &A,
     latest: ProtocolVersion,
@@ -136,7 +136,7 @@ pub(crate) fn initialize<A: Agent>(
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// Returns the `_meta` of the response: the extensions that the library implements.
+/// Returns the `_meta` of the response, which lists the extensions that the library implements.
 fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     agent.steer_turn()?;
     let mut meta = Meta::new();
@@ -144,7 +144,7 @@ fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     Some(meta)
 }
 
-/// Returns the agent's capabilities, which follow from its methods: a method that it implements adds its capability.
+/// Returns the agent's capabilities. Each optional method that the agent implements adds its capability.
 fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
     let is_offered = |method: &str| methods::is_offered(agent, method);
     let mut capabilities: AgentCapabilities = offered_capabilities(Sender::Client, is_offered);
@@ -157,7 +157,7 @@ fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
         .mcp_capabilities(agent.mcp_capabilities())
 }
 
-/// Returns the agent's support for system prompts: none if the feature is not enabled.
+/// Returns the agent's capabilities for system prompts. Returns `None` if the cargo feature is not enabled.
 pub(super) fn offered_system_prompt<A: Agent>(
     agent: &A,
 ) -> Option<SessionSystemPromptCapabilities> {
@@ -176,7 +176,7 @@ fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabili
     capabilities.read().unwrap_or_default()
 }
 
-/// Returns the auth methods that this client supports.
+/// Returns the agent's auth methods that this client supports.
 fn auth_methods<A: Agent>(agent: &A, client: &ClientInfo) -> Vec<AuthMethod> {
     let methods = agent.authentication().map(Authentication::methods);
     let terminal = client.capabilities.auth.terminal;

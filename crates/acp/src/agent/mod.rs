@@ -1,7 +1,7 @@
-//! The agent's side.
+//! The agent's side of the protocol.
 //!
-//! Implement [`Agent`] and pass it to [`serve_stdio`] or [`serve`]. It opens sessions and runs turns. The methods of
-//! a [`Turn`] report messages, thoughts, plans and tool calls, whichever version of the protocol the client speaks.
+//! Implement [`Agent`], which opens sessions and runs turns, and pass it to [`serve_stdio`] or [`serve`]. The methods
+//! of a [`Turn`] report messages, thoughts, plans and tool calls, whichever protocol version the client speaks.
 
 mod config;
 mod display_terminal;
@@ -39,7 +39,7 @@ pub use methods::{
     AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
     ResumeSession,
 };
-// These are private without the feature, so that no agent can implement them.
+// These are private without the feature, so that agents cannot implement them.
 #[cfg(not(feature = "unstable-v2"))]
 use methods::CancelWork;
 #[cfg(not(feature = "unstable"))]
@@ -71,11 +71,11 @@ use crate::pending_request::UnsupportedMethod;
 
 /// An agent. Only [`new_session`](Self::new_session) and [`prompt`](Self::prompt) are required.
 ///
-/// The capabilities (`agentCapabilities`) follow from the methods of this trait, so the two cannot disagree: clients
-/// are offered `session/load` exactly when [`load_session`](Self::load_session) returns a handler.
+/// The agent's capabilities (`agentCapabilities`) are derived from the methods of this trait, so the two cannot
+/// disagree: the agent declares `session/load` exactly when [`load_session`](Self::load_session) returns a handler.
 pub trait Agent: Send + Sync + 'static {
     /// The agent's own data for one open session. It is created when the session is opened, passed to every call
-    /// about the session, and dropped when the session is closed or the connection ends. `()` if there is none.
+    /// about the session, and dropped when the session is closed or the connection ends. Use `()` if you need none.
     type State: Send + Sync + 'static;
 
     /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths in `setup` are absolute,
@@ -83,8 +83,8 @@ pub trait Agent: Send + Sync + 'static {
     /// send updates from [`session_opened`](Self::session_opened) instead.
     ///
     /// # Errors
-    /// The session is not opened, and the error is sent as the response. With
-    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED), the client has to authenticate
+    /// The session is not opened, and the error is sent as the response. After
+    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED), the client must authenticate
     /// first.
     fn new_session(
         &self,
@@ -94,9 +94,8 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Runs a turn: the specification's page Prompt Turn.
     ///
-    /// When the client cancels, the future is dropped and the turn ends as cancelled. An agent that wants to end
-    /// cancelled turns itself calls [`Turn::take_cancellation`]. An error becomes the response, or ends a cancelled
-    /// turn as cancelled.
+    /// When the client cancels the turn, the future is dropped and the turn ends as cancelled. To end a cancelled turn
+    /// yourself, call [`Turn::take_cancellation`]. An error is sent as the response, unless the turn was cancelled.
     fn prompt(
         &self,
         state: &Self::State,
@@ -109,42 +108,42 @@ pub trait Agent: Send + Sync + 'static {
         None
     }
 
-    /// Returns the content that the agent accepts in prompts, besides text and resource links. Prompts with other
-    /// content are rejected before they reach [`prompt`](Self::prompt).
+    /// Returns the content that the agent accepts in prompts, in addition to text and resource links. Prompts with
+    /// other content are rejected before they reach [`prompt`](Self::prompt).
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
     }
 
-    /// Returns which MCP transports the agent supports, besides stdio.
+    /// Returns the MCP transports that the agent supports, in addition to stdio.
     fn mcp_capabilities(&self) -> McpCapabilities {
         McpCapabilities::new()
     }
 
-    /// Returns `true` if the agent connects to MCP servers on stdio. In version 1 every agent does; in version 2 this
-    /// is a capability.
+    /// Returns `true` if the agent supports MCP servers on stdio. In version 1, every agent does; in version 2, this is
+    /// a capability.
     fn mcp_stdio(&self) -> bool {
         true
     }
 
-    /// Returns `true` if the agent supports further roots for a session (`additionalDirectories`).
+    /// Returns `true` if the agent supports additional roots in a session (`additionalDirectories`).
     fn additional_directories(&self) -> bool {
         false
     }
 
-    /// Returns the agent's support for a client's own instructions (`systemPrompt`, unstable), including whether they
-    /// may replace its own. Instructions that it cannot apply are rejected before they reach it; the others are in
+    /// Returns how clients may extend or replace the agent's system prompt (`systemPrompt`, unstable). A system prompt
+    /// that these capabilities do not allow is rejected before it reaches the agent; others are in
     /// [`SessionSetup::system_prompt`].
     #[cfg(feature = "unstable")]
     fn system_prompt_capabilities(&self) -> Option<SessionSystemPromptCapabilities> {
         None
     }
 
-    /// Returns the id for a new session: Session setup, "Session ID". By default it is random and cannot be guessed.
+    /// Returns the id for a new session: Session setup, "Session ID". By default, it is random and cannot be guessed.
     fn new_session_id(&self) -> SessionId {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Called when a session is open and the client knows its id. Announce slash commands here.
+    /// Called after a session has been opened, when the client knows its id. Announce slash commands here.
     fn session_opened(
         &self,
         state: &Self::State,
@@ -154,11 +153,11 @@ pub trait Agent: Send + Sync + 'static {
         async {}
     }
 
-    /// Sets a config option and returns all options, since one may change others. The option and the value were
-    /// checked against the session's options.
+    /// Sets a config option and returns all options, since setting one may change others. The library has already
+    /// checked the option and the value against the session's options.
     ///
-    /// The option of category `mode` is the session's mode: clients that support only modes see it as such and set it
-    /// with `session/set_mode`.
+    /// The option of category `mode` is the session's mode. Clients that support only modes show it as the mode, and
+    /// set it with `session/set_mode`.
     ///
     /// # Errors
     /// The option cannot be set and is unchanged. The error is sent as the response.
@@ -247,7 +246,7 @@ pub trait Agent: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Returns the recorder, which stores each update before it is sent.
+    /// Returns the recorder, which stores the session's updates before they are sent.
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
         None::<&UnsupportedMethod>
     }
@@ -257,10 +256,10 @@ pub trait Agent: Send + Sync + 'static {
         None::<&UnsupportedMethod>
     }
 
-    /// Handles a request of an extension: [`ExtensionRequest`]. It may arrive before `initialize`.
+    /// Handles an extension request. It may arrive before `initialize`.
     ///
     /// # Errors
-    /// The error is sent as the response: -32601 if the method is unknown.
+    /// The error is sent as the response. The default is "Method not found".
     fn extension_request(
         &self,
         client: &Connection,
@@ -270,7 +269,7 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(request.not_found()) }
     }
 
-    /// Handles a notification of an extension. The next message is handled when this returns.
+    /// Handles an extension notification. The next message is not handled until this returns.
     fn extension_notification(
         &self,
         client: &Connection,

@@ -24,7 +24,7 @@ use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
 /// A way to open an existing session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMethod {
-    /// With a replay (`session/load`; in version 2 `replayFrom` the start).
+    /// With a replay (`session/load`; in version 2, `session/resume` with `replayFrom`).
     Load,
     /// Without a replay.
     Resume,
@@ -42,17 +42,17 @@ enum OpenSessionResponse {
 pub(crate) struct AgentSessionOpening<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
-    /// The session with this id that was open before.
+    /// The session with the same id that was already open.
     previous: Option<AgentSessionEntry<A>>,
     succeeded: bool,
 }
 
 impl<A: Agent> AgentSessionOpening<A> {
-    /// Stores the agent's state of the session and returns the rest.
+    /// Stores the agent's state for the session, and returns the opened session without it.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
         let mut sessions = self.side.sessions();
-        // The session may have been closed meanwhile, or opened again.
+        // The session may have been closed or opened again in the meantime.
         if let Some(entry) = sessions.get_mut(self.session.id())
             && entry.session.ptr_eq(&self.session)
         {
@@ -76,7 +76,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     fn drop(&mut self) {
         match (self.succeeded, self.previous.take()) {
             (true, None) => {}
-            // The client can no longer cancel what runs in it.
+            // The client can no longer cancel the turns of the previous opening.
             (true, Some(before)) => before.session.cancel(),
             // Drop the agent's state after the lock is released.
             (false, None) => {
@@ -92,7 +92,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
     }
 }
 
-/// The way a session was opened, for the response.
+/// How a session was opened, which determines the response.
 #[derive(Clone, Copy)]
 enum SessionOrigin {
     New,
@@ -143,11 +143,11 @@ impl<A: Agent> AgentSide<A> {
         let session = &opening.session;
         let recorded = session.recording().is_some();
         if let (true, Some(before)) = (recorded, &opening.previous) {
-            // The replay must contain all that was shown.
+            // The replay must contain everything that was shown.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
-        // A prompt that arrives early waits for the end of the replay, and for the agent's state.
+        // A prompt that arrives early waits until the replay has ended and the agent's state is set.
         let mine = session.lock_turn().await;
         let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
             (OpenCall::Load { muted }, Some(load), _) => {
@@ -167,7 +167,7 @@ impl<A: Agent> AgentSide<A> {
         drop(mine);
         if let (Ok(_), Some(before), true) = (&opened, &opening.previous, session.client().is_v2())
         {
-            // The reported state is that of the new opening: nothing runs in it.
+            // The reported state is that of the new opening, in which no turn runs.
             before.session.cancel();
             drop(before.session.lock_turn().await);
         }
@@ -175,8 +175,8 @@ impl<A: Agent> AgentSide<A> {
             .await;
     }
 
-    /// Handles `session/resume` of a session that is open, with an agent of version 2 that cannot open existing ones.
-    /// The session is unchanged, and its turns continue.
+    /// Handles `session/resume` for an open session, for an agent of version 2 that cannot open existing sessions. The
+    /// session is unchanged, and its turns continue.
     async fn resume_open_session(
         &self,
         id: &SessionId,
@@ -221,8 +221,8 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Chooses the handler that opens an existing session. In version 1, the client may only use a supported method;
-    /// in version 2, every agent resumes as well as it can.
+    /// Chooses the call that opens an existing session. In version 1, the client may only use a supported method. In
+    /// version 2, every agent resumes sessions as well as it can.
     fn choose_open_call(&self, id: &SessionId, way: OpenMethod, method: &str) -> Result<OpenCall> {
         let v2 = self.client()?.is_v2();
         let (load, resume) = (
@@ -245,7 +245,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Registers a session, so that messages that arrive next find it.
+    /// Registers a session under its id, so that the messages that follow can find it.
     fn open(
         self: &Arc<Self>,
         id: SessionId,
@@ -306,7 +306,7 @@ impl<A: Agent> AgentSide<A> {
         self.check_servers(&setup.mcp_servers)
     }
 
-    /// Checks the MCP servers. A client that uses an unsupported transport gets an error.
+    /// Checks that the agent supports the transports of these MCP servers.
     fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
         let offered = self.agent.mcp_capabilities();
         let stdio = self.agent.mcp_stdio() || !self.client()?.is_v2();
@@ -322,7 +322,7 @@ impl<A: Agent> AgentSide<A> {
         }
     }
 
-    /// Responds to the request that opened a session, then notifies the agent that the client knows it.
+    /// Responds to the request that opened a session, then calls [`Agent::session_opened`].
     async fn finish_opening(
         &self,
         opening: AgentSessionOpening<A>,
@@ -346,7 +346,7 @@ impl<A: Agent> AgentSide<A> {
                 }
             }
             Err(error) => {
-                // First, so that a client that has the response finds the session open.
+                // Before the response, so that a client that has it finds the previous session open.
                 drop(opening);
                 responder.answer(Err::<(), _>(error)).await;
             }
@@ -367,7 +367,7 @@ impl<A: Agent> AgentSide<A> {
         session.replace_config_options(config_options.clone());
         if session.client().is_v2() {
             if let SessionOrigin::Existing(_) = how {
-                // A client that resumes needs the agent's current state.
+                // A client that resumes a session needs its current state.
                 session
                     .state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
                     .await?;
@@ -400,7 +400,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// The call that opens an existing session.
+/// The agent's method that opens an existing session.
 enum OpenCall {
     Load { muted: bool },
     Resume,
@@ -429,7 +429,7 @@ fn open_session_response_v2(
 }
 
 impl Session {
-    /// Sets whether updates are discarded or sent to the client.
+    /// Sets whether the session's updates are discarded instead of sent.
     fn set_muted(&self, muted: bool) {
         self.muted().store(muted, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! `session/request_permission`: requests permission from the user before an action.
+//! `session/request_permission`: requests the user's permission for an action.
 
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
@@ -14,13 +14,13 @@ use crate::update;
 
 /// The user's answer to [`Turn::ask`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "what was not allowed must not be done"]
+#[must_use = "the action must not be performed unless the user allowed it"]
 pub enum PermissionAnswer {
-    /// The action is allowed.
+    /// The user allowed the action.
     Allowed,
-    /// The action is rejected. Continue without it.
+    /// The user rejected the action. Continue without it.
     Rejected,
-    /// No answer: the turn was cancelled, or no user is present. End the turn.
+    /// The user did not answer, because the turn was cancelled or no user is present. End the turn.
     Cancelled,
 }
 
@@ -34,16 +34,16 @@ impl PermissionAnswer {
 
 impl Turn {
     /// Asks the user to allow this tool call once: Tool calls, "Requesting Permission". The user sees only what was
-    /// reported of the call, so report everything it will do before you ask.
+    /// reported about the call, so report everything it will do before you ask.
     ///
-    /// [`request_permission`](Self::request_permission) offers other options, such as "always".
+    /// To offer other options, such as "always", use [`request_permission`](Self::request_permission).
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
     pub async fn ask(&self, call: &ToolCallHandle) -> Result<PermissionAnswer> {
         const ALLOW: PermissionOptionKind = PermissionOptionKind::AllowOnce;
         const REJECT: PermissionOptionKind = PermissionOptionKind::RejectOnce;
-        // The id of each option is its kind: some clients treat any other id as a rejection.
+        // Each option's id is its kind, because some clients treat any other id as a rejection.
         let options = [("Allow", ALLOW), ("Reject", REJECT)]
             .map(|(name, kind)| PermissionOption::new(kind.to_string(), name, kind))
             .to_vec();
@@ -54,7 +54,7 @@ impl Turn {
             {
                 PermissionAnswer::Allowed
             }
-            // An option that was not offered allows nothing.
+            // An option that was not offered does not allow the call.
             RequestPermissionOutcome::Selected(_) => PermissionAnswer::Rejected,
             _ => PermissionAnswer::Cancelled,
         })
@@ -82,8 +82,8 @@ impl Turn {
             self.wait_for_person(conn.request(&request)).await?
         } else {
             let request = RequestPermissionRequest::new(session, tool_call, options);
-            // The client itself responds to a pending permission request when it cancels the turn, so it gets no
-            // cancellation of the request.
+            // A client that cancels the turn also responds to its pending permission requests, so they are not
+            // cancelled separately.
             let ask = RequestOptions {
                 cancel_on_drop: false,
                 ..RequestOptions::default()

@@ -1,4 +1,4 @@
-//! Turns: the handling of a prompt.
+//! Turns: the handling of prompts.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::capabilities::missing_prompt_capability;
 use crate::connection::Responder;
 use crate::error::{Error, Result};
 
-/// Registers a turn with its session until it is dropped.
+/// A guard that keeps a turn registered with its session until it is dropped.
 struct ActiveTurnGuard {
     session: Session,
     token: CancellationToken,
@@ -37,8 +37,9 @@ impl Drop for ActiveTurnGuard {
     }
 }
 
-/// The running state as reported to a client of version 2. If it is dropped without an end, as when an agent panics,
-/// it reports that the work has failed, so that the client does not wait forever.
+/// A guard for a turn that was reported as running to a client of version 2. If it is dropped before
+/// [`end`](Self::end), for example because the agent panicked, it reports that the turn failed, so that the client does
+/// not wait forever.
 struct WorkReport {
     session: Session,
     ended: bool,
@@ -61,7 +62,7 @@ impl Drop for WorkReport {
         }
         self.session.end_message();
         self.session.set_working(false);
-        let error = jsonrpc::Error::internal("the turn was dropped before it finished");
+        let error = jsonrpc::Error::internal("the turn stopped unexpectedly");
         let idle = v2::IdleStateUpdate::new()
             .stop_reason(v2::StopReason::Error)
             .error(error);
@@ -70,8 +71,8 @@ impl Drop for WorkReport {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Starts a turn. This runs on the reader, so that a later cancel finds the turn, and prompts run in the order in
-    /// which they arrive.
+    /// Starts a turn. This runs in the reader, so that a later cancellation finds the turn, and prompts run in order of
+    /// arrival.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         session: &SessionId,
@@ -112,7 +113,7 @@ impl<A: Agent> AgentSide<A> {
         });
     }
 
-    /// Runs a turn in version 1. The response ends the turn.
+    /// Runs a turn in version 1, in which the response ends the turn.
     async fn prompt_v1(
         &self,
         turn: Turn,
@@ -133,7 +134,7 @@ impl<A: Agent> AgentSide<A> {
             drop(session.record_prompt(&id, &prompt.content).await?);
             self.run_turn(turn, prompt).await
         };
-        // The turn is then cancelled and ends.
+        // If the client cancels the request, the turn is cancelled.
         let cancelled_by_request = async {
             request_cancelled.cancelled().await;
             running.token.cancel();
@@ -153,8 +154,8 @@ impl<A: Agent> AgentSide<A> {
         responder.answer(result).await;
     }
 
-    /// Runs a turn in version 2. The response says that the prompt is now part of the conversation. It is sent once
-    /// the previous turn has ended. Updates report the results and the end of the turn.
+    /// Runs a turn in version 2. The response is sent once the previous turn has ended, and says that the prompt is now
+    /// part of the conversation. Updates report the results and the end of the turn.
     async fn prompt_v2(
         &self,
         turn: Turn,
@@ -184,7 +185,7 @@ impl<A: Agent> AgentSide<A> {
         };
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(prompt.content.clone());
-        // A prompt that is reported as part of the conversation must be recorded first.
+        // The prompt must be recorded before it is reported as part of the conversation.
         let in_order = match session.record_prompt(&id, &prompt.content).await {
             Ok(in_order) => in_order,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
@@ -212,12 +213,12 @@ impl<A: Agent> AgentSide<A> {
         working.end(idle).await;
     }
 
-    /// Runs the agent on a prompt.
+    /// Runs the agent's handler for a prompt, and stops it if the turn is cancelled.
     async fn run_turn(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.session().end_message();
         let state = turn.session().require_state::<A>()?;
         let watch = turn.clone();
-        // Until this is dropped, steering messages can be accepted.
+        // The agent can accept steering messages until this is dropped.
         let _prompting = turn.session().begin_prompt(turn.token().clone());
         tokio::select! {
             biased;

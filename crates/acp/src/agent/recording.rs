@@ -1,4 +1,4 @@
-//! Recording sessions: each update is recorded before it is sent, in the same order.
+//! Recording of sessions: each update is recorded before it is sent, in the same order.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use crate::error::{Error, Result};
 use crate::pending_request::UnsupportedMethod;
 use crate::update::{MessageChunk, Update};
 
-/// Stores the history of sessions. Everything that a client is sent is recorded first, whichever way the agent sends
-/// it. With [`LoadSession`](super::LoadSession), nothing that was shown is lost, even if the agent is killed.
+/// A recorder of the history of sessions. Every update is recorded before it is sent to the client, whichever method
+/// sends it. Together with [`LoadSession`](super::LoadSession), this ensures that nothing that was shown is lost, even
+/// if the agent is killed.
 ///
-/// An agent that has a recorder sends nothing of a session's history that could not be recorded: the sending call
-/// fails with [`Error::RecordFailed`]. Updates of a session are sent in the order in which they are recorded. So a
-/// slow recorder slows down sending, and a `record` that itself sends in this session never returns.
+/// If an update of the history cannot be recorded, it is not sent: the sending call fails with
+/// [`Error::RecordFailed`]. Updates of a session are sent in the order in which they are recorded. So a slow recorder
+/// slows down sending, and a `record` that itself sends in this session never returns.
 ///
-/// Not recorded are the updates that [`LoadSession::load`](super::LoadSession::load) sends, which are the history
-/// itself, and the current state of the session: its config options, mode and commands, and whether the agent is
-/// working. The state is sent again whenever the session is opened.
+/// Two kinds of updates are not recorded: those that [`LoadSession::load`](super::LoadSession::load) sends, which are
+/// the history itself, and those of the session's current state: its config options, mode and commands, and whether the
+/// agent is working. The state is sent again whenever the session is opened.
 ///
-/// Before a session is opened again, its running turn is cancelled and has ended, so the replay contains all of it.
+/// Before a session is opened again, its running turn is cancelled and ends, so the replay contains the whole turn.
 ///
 /// `S` is the agent's [`State`](super::Agent::State).
 pub trait Recorder<S = ()>: Send + Sync {
     /// Stores an update that is about to be sent. When this returns, the update must be durable.
     ///
-    /// The update is the same whichever version the client speaks. To store it, write it as
-    /// [`into_v1`](Update::into_v1) returns it, or as [`into_v2`](Update::into_v2) if version 1 cannot express it.
-    /// Messages have ids, so that a client of version 2 that gets them again replaces what it has. The user's
-    /// messages are recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`, one for each content
-    /// block.
+    /// The update is the same whichever version the client speaks. To store it, convert it with
+    /// [`into_v1`](Update::into_v1), or with [`into_v2`](Update::into_v2) if version 1 cannot express it. Messages have
+    /// ids, so a client of version 2 that receives them again replaces its copies. The user's messages are recorded
+    /// before [`Agent::prompt`] is called, as one `user_message_chunk` for each content block.
     ///
-    /// A recorded update is not always sent: the turn may be dropped in between, or the connection may end.
+    /// A recorded update is not always sent: the turn may be dropped or the connection may end in between.
     ///
     /// # Errors
-    /// The update cannot be stored. It is then not sent.
+    /// The update cannot be stored, and is not sent.
     fn record(
         &self,
         state: &S,
@@ -57,7 +57,7 @@ impl<S: Sync> Recorder<S> for UnsupportedMethod {
 
 type RecordFuture<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
-/// A [`Recorder`] as a trait object.
+/// A [`Recorder`] that can be used as a trait object.
 pub(crate) trait DynRecorder: Send + Sync {
     fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a>;
 }
@@ -75,7 +75,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Returns how the sessions of this agent are recorded, if they are.
+    /// Creates the recording of a new session. Returns `None` if the agent has no recorder.
     pub(crate) fn session_recording(self: &Arc<Self>) -> Option<SessionRecording> {
         self.agent.recorder()?;
         Some(SessionRecording {
@@ -89,18 +89,18 @@ impl<A: Agent> AgentSide<A> {
 /// The recording of a session.
 pub(crate) struct SessionRecording {
     recorder: Arc<dyn DynRecorder>,
-    /// Held from before an update is recorded until it is sent, so that both orders are the same with several
-    /// senders.
+    /// The lock that is held while an update is recorded and sent, so that several senders record and send in the same
+    /// order.
     order_lock: Mutex<()>,
-    /// Whether updates are a replay, which is recorded already.
+    /// Whether updates are part of a replay, which was already recorded.
     replaying: AtomicBool,
 }
 
-/// The right to record and send next.
+/// The guard that lets its holder record and send the next update. `None` if the session is not recorded.
 pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
 impl SessionRecording {
-    /// Returns the recording of a subagent's session: the same recorder, under its own id.
+    /// Creates the recording of a subagent's session, which uses the same recorder.
     pub(super) fn for_subagent(&self) -> Self {
         Self {
             recorder: Arc::clone(&self.recorder),
@@ -115,20 +115,20 @@ impl SessionRecording {
 }
 
 impl Session {
-    /// Returns the recording, unless the session has none or is being replayed.
+    /// Returns the session's recording. Returns `None` if there is none or the session is being replayed.
     pub(super) fn active_recording(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
     }
 
-    /// Sets whether updates are a replay.
+    /// Sets whether updates are part of a replay, which is not recorded.
     pub(super) fn set_replaying(&self, replaying: bool) {
         if let Some(recording) = self.recording() {
             recording.replaying.store(replaying, Ordering::Release);
         }
     }
 
-    /// Records an update that is part of the history. The caller must hold the order lock.
+    /// Records an update if it is part of the history. The caller must hold the order lock.
     pub(super) async fn record(&self, update: &Update) -> Result<()> {
         let Some(recording) = self.active_recording().filter(|_| is_history(update)) else {
             return Ok(());
@@ -136,14 +136,14 @@ impl Session {
         let recorded = recording.recorder.record(self, update).await;
         recorded.map_err(|error| Error::RecordFailed {
             reason: match error {
-                // The code of the error means nothing to the caller.
+                // The error code means nothing to the caller.
                 Error::Rpc(error) => error.message,
                 error => error.to_string(),
             },
         })
     }
 
-    /// Records the user's message. Nothing else of the session is recorded or sent until the result is dropped.
+    /// Records the user's prompt. Until the result is dropped, nothing else in this session is recorded or sent.
     pub(super) async fn record_prompt(
         &self,
         id: &MessageId,
@@ -154,8 +154,8 @@ impl Session {
         Ok(in_order)
     }
 
-    /// Locks the order: nothing else of the session is recorded or sent until the result is dropped. A session that
-    /// is not recorded has no lock.
+    /// Takes the order lock. Until the result is dropped, nothing else in this session is recorded or sent. Returns
+    /// `None` for a session that is not recorded.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
         match self.active_recording() {
             Some(recording) => recording.lock_order().await,
@@ -177,8 +177,8 @@ impl Session {
     }
 }
 
-/// Returns `true` if an update is part of the history. The others are the current state: options, mode, commands and
-/// whether the agent is working. They are sent again whenever the session is opened.
+/// Returns `true` if an update is part of the history. Other updates report the current state: options, mode, commands
+/// and whether the agent is working. They are sent again whenever the session is opened.
 fn is_history(update: &Update) -> bool {
     !matches!(
         update,

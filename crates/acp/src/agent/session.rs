@@ -32,14 +32,14 @@ use crate::session_setup::SessionSetup;
 pub struct OpenedSession<S = ()> {
     /// The agent's data for the session.
     pub state: S,
-    /// The config options, the most important first. The one of category `mode` is the session's mode.
+    /// The config options, the most important first. The option of category `mode` is the session's mode.
     pub config_options: Vec<SessionConfigOption>,
     /// Custom data for the response.
     pub meta: Option<Meta>,
 }
 
 impl OpenedSession {
-    /// Creates a session without config options and without state.
+    /// Creates an opened session without state or config options.
     #[must_use]
     pub fn new() -> Self {
         Self::with_state(())
@@ -47,7 +47,7 @@ impl OpenedSession {
 }
 
 impl<S> OpenedSession<S> {
-    /// Creates a session with this state and without config options.
+    /// Creates an opened session with this state and without config options.
     #[must_use]
     pub fn with_state(state: S) -> Self {
         Self {
@@ -72,11 +72,11 @@ impl<S> OpenedSession<S> {
     }
 }
 
-/// A session. Cloning it is cheap; all clones are the same session.
+/// A session, as the agent sees it. Cloning it is cheap; all clones are the same session.
 ///
-/// Its methods send updates. Each waits while the client reads slowly, and fails when the connection has ended. If
-/// the agent has a [`Recorder`](super::Recorder), each also waits for it, and fails with [`Error::RecordFailed`] if
-/// it fails.
+/// Its methods send updates. Each waits while the client reads slowly, and fails if the connection has ended. If the
+/// agent has a [`Recorder`](super::Recorder), each also waits for the recorder, and fails with
+/// [`Error::RecordFailed`] if the recorder does.
 #[derive(Clone)]
 pub struct Session(Arc<SessionInner>);
 
@@ -86,48 +86,48 @@ struct SessionInner {
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
-    /// Makes the ids of this opening unique.
+    /// The part that makes generated ids unique to this opening of the session.
     opening_id: OpeningId,
     /// Whether updates are discarded instead of sent.
     muted: AtomicBool,
-    /// Set if the agent has a recorder.
+    /// The recording, if the agent has a recorder.
     recording: Option<SessionRecording>,
     state: Mutex<AgentSessionState>,
-    /// The agent's `A::State`, set once the session is open. The agent's side owns it.
+    /// The agent's `A::State`, once the session is open. [`AgentSide`](super::side::AgentSide) owns it.
     agent_state: OnceLock<Weak<dyn Any + Send + Sync>>,
-    /// Ensures that turns of a session run one after the other.
+    /// The lock that ensures that a session runs one turn at a time.
     turn_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The maximum number of unfinished tool calls whose titles are stored.
+/// The maximum number of stored titles of unfinished tool calls.
 const TITLES: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct AgentSessionState {
     config_options: Vec<SessionConfigOption>,
-    /// The message that the next chunk is part of, unless it has another speaker.
+    /// The current message and its kind of chunk. The next chunk continues it if it is of the same kind.
     pub(super) current_message: Option<(&'static str, MessageId)>,
     message_count: u64,
-    /// How many tool calls were given an id by the library.
+    /// The number of tool call ids that the library has generated.
     tool_call_count: u64,
     /// The titles of unfinished tool calls, for permission requests of version 2.
     titles: LruMap<String, TITLES>,
     /// The plans, for clients that support only one.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
-    /// How many questions to the user are pending in the current turn.
+    /// The number of questions to the user that are pending in the current turn.
     pending_questions: usize,
-    /// Which turn that is, counted by the starts and ends of work. Questions of an earlier turn are no longer waited
-    /// for.
+    /// A counter that changes whenever a turn starts or ends. It tells questions of the current turn from older ones,
+    /// which no longer count as pending.
     work_epoch: u64,
     /// Whether a turn is running, as last reported to clients of version 2.
     working: bool,
-    /// The token of the turn in which the agent works on a prompt.
+    /// The cancellation token of the turn in which the agent is working on a prompt.
     prompt_token: Option<CancellationToken>,
-    /// The tokens of running and queued turns, cancelled by `session/cancel`.
+    /// The cancellation tokens of running and queued turns, for `session/cancel`.
     turns: Vec<CancellationToken>,
 }
 
-/// Marks a session whose agent works on a prompt.
+/// A guard that marks a session as working on a prompt until it is dropped.
 pub(super) struct PromptGuard(Session);
 
 impl Drop for PromptGuard {
@@ -171,7 +171,7 @@ impl Session {
         }))
     }
 
-    /// Creates the session of a subagent.
+    /// Creates the session of a subagent, which shares this session's connection and roots.
     pub(super) fn child(&self, id: SessionId) -> Self {
         Self(Arc::new(SessionInner {
             id,
@@ -192,24 +192,25 @@ impl Session {
         }))
     }
 
-    /// Sets the agent's state.
+    /// Sets the agent's state for this session.
     pub(super) fn set_state<A: Agent>(&self, state: &Arc<A::State>) {
         let state: Arc<dyn Any + Send + Sync> = Arc::<A::State>::clone(state);
         // Each session is opened once.
         let _ = self.0.agent_state.set(Arc::downgrade(&state));
     }
 
-    /// Returns `true` if both are the same session, not only sessions with the same id.
+    /// Returns `true` if both are the same opening of a session, not only sessions with the same id.
     pub(super) fn ptr_eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Returns the agent's state. `None` while the session is being opened and after it was closed.
+    /// Returns the agent's state for this session. Returns `None` while the session is being opened and after it was
+    /// closed.
     pub(super) fn state_of<A: Agent>(&self) -> Option<Arc<A::State>> {
         self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
 
-    /// Returns the agent's state.
+    /// Returns the agent's state for this session.
     ///
     /// # Errors
     /// The session is not open.
@@ -228,14 +229,14 @@ impl Session {
         &self.0.id
     }
 
-    /// Returns the working directory, an absolute path on this system or the client's: Session setup, "Working
+    /// Returns the working directory, an absolute path on the agent's or the client's system: Session setup, "Working
     /// Directory".
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.0.cwd
     }
 
-    /// Returns the roots: the working directory, then the further ones (`additionalDirectories`). Absolute paths.
+    /// Returns the roots as absolute paths: the working directory, then any `additionalDirectories`.
     #[must_use]
     pub fn roots(&self) -> &[String] {
         &self.0.roots
@@ -247,7 +248,7 @@ impl Session {
         &self.0.client
     }
 
-    /// Returns the connection, for messages this type has no method for.
+    /// Returns the connection, for messages that this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.0.conn
@@ -265,7 +266,7 @@ impl Session {
         &self.0.opening_id
     }
 
-    /// Sends a chunk of the agent's message (`agent_message_chunk`): Markdown text. Consecutive chunks form one
+    /// Sends a chunk of the agent's message (`agent_message_chunk`), as Markdown text. Consecutive chunks form one
     /// message; a tool call, a thought or the end of the turn ends it.
     ///
     /// # Errors
@@ -274,7 +275,7 @@ impl Session {
         self.text_chunk(AGENT, text.as_ref()).await
     }
 
-    /// Sends a chunk of the agent's thoughts (`agent_thought_chunk`): Markdown text.
+    /// Sends a chunk of the agent's thoughts (`agent_thought_chunk`), as Markdown text.
     ///
     /// # Errors
     /// The connection has ended.
@@ -292,7 +293,7 @@ impl Session {
             .await
     }
 
-    /// Replays a chunk of the user's message (`user_message_chunk`), only while a session is loaded. The client
+    /// Replays a chunk of the user's message (`user_message_chunk`). Use this only while loading a session: the client
     /// already knows what the user sends in a prompt.
     ///
     /// # Errors
@@ -302,7 +303,7 @@ impl Session {
             .await
     }
 
-    /// Returns the id of the message that a chunk of this kind is part of.
+    /// Returns the id of the message that the next chunk of this kind is part of.
     pub(super) fn chunk_message_id(&self, kind: &'static str) -> MessageId {
         let mut state = self.state();
         match &state.current_message {
@@ -315,12 +316,12 @@ impl Session {
         }
     }
 
-    /// Returns the id for a new message.
+    /// Returns a new message id.
     pub(crate) fn new_message_id(&self) -> MessageId {
         self.state().next_message_id(&self.0.opening_id)
     }
 
-    /// Ends the current message: the next chunk starts a new one.
+    /// Ends the current message, so that the next chunk starts a new one.
     pub(crate) fn end_message(&self) {
         self.state().current_message = None;
     }
@@ -338,7 +339,7 @@ impl Session {
         Ok(handle)
     }
 
-    /// Returns the title of an unfinished tool call, if it was reported.
+    /// Returns the last reported title of an unfinished tool call.
     pub(crate) fn title_of(&self, call: &ToolCallId) -> Option<String> {
         self.state().titles.get(call.as_str()).cloned()
     }
@@ -351,8 +352,8 @@ impl Session {
         self.update(SessionUpdate::Plan(Plan::new(entries))).await
     }
 
-    /// Reports one of several plans, whole; it replaces the one with this id. A client that supports only one plan
-    /// (version 1, without `plan`) is sent the steps of all plans, one after the other.
+    /// Reports one of several plans in full. It replaces the plan with the same id. A client that supports only one
+    /// plan (version 1, without `plan`) receives the steps of all plans as one.
     ///
     /// # Errors
     /// The connection has ended.
@@ -367,7 +368,7 @@ impl Session {
         self.plan(all).await
     }
 
-    /// Removes a plan (`plan_removed`, or the steps of the remaining plans).
+    /// Removes a plan (`plan_removed`). A client that supports only one plan receives the steps of the remaining plans.
     ///
     /// # Errors
     /// The connection has ended.
@@ -381,8 +382,8 @@ impl Session {
         self.plan(all).await
     }
 
-    /// Sends the user a notice that is not part of the conversation. Nothing is sent to a client that does not
-    /// support notices (version 1, without `session.notices`).
+    /// Shows the user a notice that is not part of the conversation. Does nothing if the client does not support
+    /// notices (version 1, without `session.notices`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -394,7 +395,7 @@ impl Session {
         Ok(())
     }
 
-    /// Announces all slash commands: Slash commands, "Advertising commands".
+    /// Announces the slash commands, which replace earlier ones: Slash commands, "Advertising commands".
     ///
     /// # Errors
     /// The connection has ended.
@@ -430,8 +431,8 @@ impl Session {
         self.state().config_options.clone()
     }
 
-    /// Replaces all config options and reports the change (Session config options, "From the Agent"). If the value of
-    /// the option of category `mode` changed, this also reports a change of mode.
+    /// Replaces all config options and reports the change: Session config options, "From the Agent". If the session's
+    /// mode changed, this also reports the new mode.
     ///
     /// # Errors
     /// The connection has ended.
@@ -451,7 +452,7 @@ impl Session {
         Ok(())
     }
 
-    /// Replaces the config options. Returns the mode if it has changed.
+    /// Replaces the config options. Returns the session's mode if it changed.
     pub(crate) fn replace_config_options(
         &self,
         options: Vec<SessionConfigOption>,
@@ -463,8 +464,8 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// Marks a question to the user as pending in the turn of this token, until the result is dropped. Reports it to
-    /// clients of version 2.
+    /// Marks a question to the user as pending until the result is dropped. `turn` is the token of its turn. Clients of
+    /// version 2 are told that the agent is waiting.
     pub(crate) async fn begin_question<'a>(
         &'a self,
         turn: &'a CancellationToken,
@@ -489,8 +490,8 @@ impl Session {
         Ok(asking)
     }
 
-    /// Sets whether a turn is running. Call this before reporting it: a state reported in between may be early, but
-    /// the last one is never wrong.
+    /// Sets whether a turn is running. Call this before reporting the change. Another task may then report the new
+    /// state early, but the last reported state is never wrong.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.state();
         state.working = working;
@@ -504,7 +505,7 @@ impl Session {
         PromptGuard(self.clone())
     }
 
-    /// Returns `true` if [`Agent::prompt`] is running on a turn that is not cancelled.
+    /// Returns `true` if [`Agent::prompt`] is running in a turn that is not cancelled.
     pub(super) fn is_working(&self) -> bool {
         let state = self.state();
         state
@@ -513,7 +514,7 @@ impl Session {
             .is_some_and(|turn| !turn.is_cancelled())
     }
 
-    /// Returns the agent's current state.
+    /// Returns an update with the agent's current state: idle, running or waiting for the user.
     pub(crate) fn state_update_of(&self) -> v2::StateUpdate {
         let state = self.state();
         match (state.working, state.pending_questions) {
@@ -527,12 +528,12 @@ impl Session {
         self.state().turns.push(cancel);
     }
 
-    /// Returns how many turns are running or queued.
+    /// Returns the number of running and queued turns.
     pub(crate) fn turns(&self) -> usize {
         self.state().turns.len()
     }
 
-    /// Removes turns that have ended: each cancels its token when it ends.
+    /// Removes turns that have ended. Each turn cancels its token when it ends.
     pub(crate) fn remove_ended_turns(&self) {
         self.state().turns.retain(|turn| !turn.is_cancelled());
     }
@@ -544,12 +545,12 @@ impl Session {
         }
     }
 
-    /// Waits until no other turn of this session runs.
+    /// Waits until no turn of this session runs, and blocks other turns until the result is dropped.
     pub(crate) async fn lock_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turn_lock.lock().await
     }
 
-    /// Returns a ticket for a turn behind those that are running and queued.
+    /// Returns a ticket for a new turn, behind the running and queued ones.
     pub(crate) fn turn_ticket(&self) -> TurnTicket {
         TurnTicket::take(&self.0.turn_lock)
     }
@@ -563,19 +564,20 @@ impl Session {
     }
 }
 
-/// A question to the user that is pending.
+/// A pending question to the user.
 pub(crate) struct PendingQuestion<'a> {
     session: &'a Session,
     turn: &'a CancellationToken,
     work_epoch: u64,
     /// Whether the answer is still pending.
     is_pending: bool,
-    /// Whether the client still has to be sent the new state.
+    /// Whether the new state has yet to be sent to the client.
     needs_state_update: bool,
 }
 
 impl PendingQuestion<'_> {
-    /// Ends the question after an answer or an error. The agent continues, unless another question is pending.
+    /// Ends the question after an answer or an error. Reports that the agent continues, unless another question is
+    /// pending.
     pub(crate) async fn finish(mut self) -> Result<()> {
         self.end_wait();
         if self.needs_state_update {
@@ -602,7 +604,7 @@ impl PendingQuestion<'_> {
 }
 
 impl Drop for PendingQuestion<'_> {
-    /// A dropped question has no answer, and the agent continues. A cancelled turn does not: it ends.
+    /// Reports that the agent continues without an answer, unless the turn was cancelled and ends.
     fn drop(&mut self) {
         self.end_wait();
         if self.needs_state_update && !self.turn.is_cancelled() {
@@ -635,7 +637,7 @@ impl AgentSessionState {
         }
     }
 
-    /// Replaces a plan. Returns the steps of all plans.
+    /// Replaces or adds a plan, or removes it if it has no steps. Returns the steps of all plans.
     fn replace_plan(&mut self, id: PlanId, entries: Vec<PlanEntry>) -> Vec<PlanEntry> {
         match self.plans.iter_mut().find(|(known, _)| *known == id) {
             Some((_, known)) => *known = entries,

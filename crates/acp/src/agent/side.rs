@@ -1,4 +1,4 @@
-//! The agent's side of a connection: handling of the client's messages.
+//! The agent's side of a connection, which handles the client's messages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,13 +25,13 @@ use crate::transport::stdio;
 /// Serves the client on stdin and stdout until it closes them.
 ///
 /// # Errors
-/// stdin or stdout cannot be opened, or reading or writing fails.
+/// stdin or stdout cannot be taken over, or reading or writing fails.
 #[cfg(feature = "stdio")]
 pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its side. Requests in flight then have two more seconds to finish
+/// Serves a client until it closes its side. After that, requests in flight have two seconds to finish
 /// ([`Limits::linger`]).
 ///
 /// # Errors
@@ -40,11 +40,11 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(limits())).await
 }
 
-/// Serves a client like [`serve`], with your own options. Start from [`limits`], the limits that [`serve`] uses: by
-/// default [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
+/// Serves a client like [`serve`], with your own options. Start from [`limits`], the limits that [`serve`] uses: the
+/// default of [`Limits::linger`] is zero. [`Options::draft_version_2`] lets clients use the draft of version 2.
 ///
 /// # Errors
-/// As [`serve`].
+/// Reading or writing fails.
 pub async fn serve_with<A: Agent>(
     transport: Transport,
     agent: A,
@@ -54,18 +54,18 @@ pub async fn serve_with<A: Agent>(
     served(driver.await)
 }
 
-/// Converts the end of a connection to the result of [`serve`].
+/// Converts the reason why a connection ended to the result of [`serve`].
 pub(super) fn served(end: CloseReason) -> std::io::Result<()> {
     match end {
-        // The client exited after a message to it was written and before its side was seen to be closed.
+        // The client exited, and a message to it was written before that was noticed.
         CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
         CloseReason::Local | CloseReason::Peer => Ok(()),
     }
 }
 
-/// Starts a connection to a client and returns it with its driver, for a program that does other work as well. The
-/// options are used unchanged, including [`Limits::linger`].
+/// Starts a connection to a client, and returns it with its driver, for programs that also do other work. The options
+/// are used unchanged, including [`Limits::linger`].
 pub fn start<A: Agent>(
     transport: Transport,
     agent: A,
@@ -88,7 +88,7 @@ pub(super) fn start_shared<A: Agent>(
     Connection::new(transport, options, Arc::new(side))
 }
 
-/// Returns the limits of [`serve`]: a client that closes its side still gets its responses.
+/// Returns the limits of [`serve`], with which a client that closes its side still gets its responses.
 #[must_use]
 pub fn limits() -> Limits {
     Limits {
@@ -107,8 +107,8 @@ pub(crate) struct AgentSide<A: Agent> {
 /// A session that is open or being opened.
 pub(crate) struct AgentSessionEntry<A: Agent> {
     pub(crate) session: Session,
-    /// The agent's state, once the session is open. This is its owner: a [`Session`] that the agent stores in the
-    /// state must not keep it alive.
+    /// The agent's state, once the session is open. Only this reference keeps it alive, because the agent may store a
+    /// [`Session`] in its own state.
     pub(crate) state: Option<Arc<A::State>>,
 }
 
@@ -126,7 +126,7 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Returns an open session and the agent's state of it.
+    /// Returns an open session and the agent's state for it.
     pub(crate) fn open_session(&self, id: &SessionId) -> Result<(Session, Arc<A::State>)> {
         let session = self.session(id)?;
         let state = session.require_state::<A>()?;
@@ -143,12 +143,12 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// Returns what is known of the client: nothing before `initialize`.
+    /// Returns what is known about the client. Before `initialize`, this is the default.
     pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
         self.client.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a session's turn and removes the session. Returns the agent's state of it.
+    /// Ends a session's turn and removes the session. Returns the agent's state for it.
     pub(crate) async fn forget(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
         let session = self.session(id)?;
         session.cancel();
@@ -158,7 +158,7 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
-/// Returns the request, if the connection has been initialized.
+/// Returns the request if it is valid and the connection has been initialized.
 fn require_initialized<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
     let request = request?;
     begun.map(|()| request)
@@ -227,7 +227,7 @@ impl<A: Agent> Handler for AgentSide<A> {
     }
 
     fn closed(&self, _: &CloseReason) {
-        // Sessions hold the connection: without this, neither would be freed.
+        // Sessions hold the connection. Without this, neither would be freed.
         let sessions = std::mem::take(&mut *self.sessions());
         for entry in sessions.values() {
             entry.session.cancel();

@@ -10,10 +10,10 @@ use super::turn::Turn;
 use crate::error::Result;
 use crate::update::Update;
 
-/// A running subagent. It is a [`Turn`] of its own session: its messages, tool calls and questions belong to the
-/// subagent and are shown as such. It is cancelled when the turn that started it is cancelled.
+/// A running subagent. It is a [`Turn`] in its own session: clients show its messages, tool calls and questions as
+/// those of the subagent. It is cancelled when the turn that started it is cancelled.
 ///
-/// A client cannot act on the subagent's session itself: it cannot prompt it, cancel it alone or open it again.
+/// A client cannot act on the subagent's session directly: it cannot prompt it, cancel it separately or open it again.
 #[derive(Debug, Clone)]
 pub struct Subagent {
     parent: Session,
@@ -28,8 +28,8 @@ impl Deref for Subagent {
 }
 
 impl Turn {
-    /// Starts a subagent (`subagent_update`) in this session, with this title for the user. The id must be unique, or
-    /// that of an earlier subagent of this session, which then continues.
+    /// Starts a subagent in this session (`subagent_update`), with this title for the user. The id must be new, or that
+    /// of an earlier subagent of this session, which then continues.
     ///
     /// # Errors
     /// The client does not support subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection
@@ -56,13 +56,13 @@ impl Turn {
 }
 
 impl Subagent {
-    /// Creates an update of the subagent in its parent, to be filled in.
+    /// Creates an empty update of the subagent, for [`update_subagent`](Self::update_subagent).
     #[must_use]
     pub fn new_update(&self) -> SubagentUpdate {
         SubagentUpdate::new(self.id())
     }
 
-    /// Sends a change made from [`new_update`](Self::new_update).
+    /// Sends an update of the subagent in its parent session, made with [`new_update`](Self::new_update).
     ///
     /// # Errors
     /// The connection has ended.
@@ -82,7 +82,7 @@ impl Subagent {
         self.update_subagent(self.new_update().state(idle)).await
     }
 
-    /// Reports the agent's state in the subagent's own session, in version 2.
+    /// Reports the subagent's state in its own session, in version 2 only.
     async fn send_state(&self, state: StateUpdate) -> Result<()> {
         if self.client().is_v2() {
             return self.state_update(state).await;

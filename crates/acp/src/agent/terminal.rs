@@ -13,15 +13,15 @@ use crate::error::Result;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TerminalCommand {
-    /// The program.
+    /// The program to run.
     pub command: String,
-    /// Its arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
     /// Environment variables to add to the client's own.
     pub env: Vec<EnvVariable>,
-    /// The working directory, an absolute path; by default the session's.
+    /// The working directory, an absolute path. The default is the session's working directory.
     pub cwd: Option<String>,
-    /// The maximum number of bytes of output to keep. The oldest output is dropped first.
+    /// The maximum amount of output to keep, in bytes. The oldest output is dropped first.
     pub output_byte_limit: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl TerminalCommand {
         self
     }
 
-    /// Sets the maximum number of bytes of output to keep. The oldest output is dropped first.
+    /// Sets the maximum amount of output to keep, in bytes. The oldest output is dropped first.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);
@@ -71,7 +71,7 @@ impl TerminalCommand {
     }
 }
 
-/// A client terminal: the specification's page Terminals. Dropping it releases it, which ends its command.
+/// A client terminal: the specification's page Terminals. Dropping it releases the terminal, which ends its command.
 #[derive(Debug)]
 pub struct ClientTerminal {
     session: Session,
@@ -94,7 +94,7 @@ impl ClientTerminal {
         &self.id
     }
 
-    /// Returns the terminal as content of a tool call, which shows it live: "Embedding in Tool Calls".
+    /// Returns the terminal as content of a tool call, where its output is shown live: "Embedding in Tool Calls".
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
@@ -123,7 +123,7 @@ impl ClientTerminal {
         Ok(status)
     }
 
-    /// Kills the command. The terminal remains, and its output can be read. "Killing Commands".
+    /// Kills the command: "Killing Commands". The terminal remains, and its output can still be read.
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.
@@ -132,7 +132,7 @@ impl ClientTerminal {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Releases the terminal and waits until that is done: "Releasing Terminals".
+    /// Releases the terminal and waits for the response: "Releasing Terminals".
     ///
     /// # Errors
     /// The client returned an error, or the connection has ended.

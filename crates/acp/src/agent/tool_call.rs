@@ -8,11 +8,11 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// A status of version 2 that version 1 does not have.
+/// The status of a cancelled tool call, which only version 2 has.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A new tool call. A string becomes its title: `turn.tool_call("Read notes.txt")`. Use a [`ToolCall`] to choose the
-/// id.
+/// A new tool call to report. A string becomes its title: `turn.tool_call("Read notes.txt")`. To choose the id, use a
+/// [`ToolCall`].
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
     /// Whether the library generates the id.
@@ -44,28 +44,28 @@ impl NewToolCall {
         self
     }
 
-    /// Sets the content that the call has produced or will produce, such as a diff.
+    /// Sets the content that the call produces, such as a diff.
     #[must_use]
     pub fn content(mut self, content: Vec<ToolCallContent>) -> Self {
         self.call = self.call.content(content);
         self
     }
 
-    /// Sets the files that the call works on, which editors follow.
+    /// Sets the files that the call works on, so that editors can follow along.
     #[must_use]
     pub fn locations(mut self, locations: Vec<ToolCallLocation>) -> Self {
         self.call = self.call.locations(locations);
         self
     }
 
-    /// Sets the input of the tool, as the model gave it.
+    /// Sets the input of the tool, as the model provided it.
     #[must_use]
     pub fn raw_input(mut self, input: impl Into<serde_json::Value>) -> Self {
         self.call = self.call.raw_input(input.into());
         self
     }
 
-    /// Returns the call with an id.
+    /// Returns the call, with an id from `id` unless it already has one.
     pub(super) fn with_id(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
         let mut call = self.call;
         if self.needs_id {
@@ -96,8 +96,8 @@ impl From<ToolCall> for NewToolCall {
     }
 }
 
-/// A tool call that has been reported. Each method reports a change: Tool calls, "Updating". Cloning it is cheap.
-/// Dropping it reports nothing.
+/// A handle to a reported tool call. Its methods report changes: Tool calls, "Updating". Cloning it is cheap. Dropping
+/// it does not report anything.
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -115,13 +115,13 @@ impl ToolCallHandle {
         &self.id
     }
 
-    /// Creates an update of this call, to be filled in.
+    /// Creates an empty update of this call, for [`update`](Self::update).
     #[must_use]
     pub fn new_update(&self) -> ToolCallUpdate {
         ToolCallUpdate::new(&self.id)
     }
 
-    /// Sends a change made from [`new_update`](Self::new_update).
+    /// Sends an update of this call, made with [`new_update`](Self::new_update).
     ///
     /// # Errors
     /// The connection has ended.
@@ -140,7 +140,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Replaces all content that the call has produced. Tool calls, "Content".
+    /// Replaces the content that the call has produced: Tool calls, "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -148,7 +148,7 @@ impl ToolCallHandle {
         self.update(self.new_update().content(content)).await
     }
 
-    /// Reports that the call is done (`completed`).
+    /// Reports that the call succeeded (`completed`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -158,13 +158,13 @@ impl ToolCallHandle {
     }
 
     /// Reports that the call was cancelled with its turn, and replaces its content with `content`. Version 1 has no
-    /// status for this: there the call has failed, and a text says why.
+    /// such status, so its clients see a failed call with a text that says why.
     ///
     /// # Errors
     /// The connection has ended.
     pub async fn cancel(&self, mut content: Vec<ToolCallContent>) -> Result<()> {
         let status = if self.session.client().is_v2() {
-            // The conversion to version 1 leaves this content unchanged.
+            // The conversion to version 1 leaves this status unchanged.
             ToolCallStatus::from(CANCELLED)
         } else {
             content.push(ContentBlock::text("Cancelled.").into());
@@ -174,7 +174,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// Reports that the call failed (`failed`). The reason replaces its content.
+    /// Reports that the call failed (`failed`), and replaces its content with the reason.
     ///
     /// # Errors
     /// The connection has ended.

@@ -1,4 +1,4 @@
-//! A turn: from a prompt to its stop reason.
+//! Turns, as the agent sees them: from a prompt to its stop reason.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +15,18 @@ use super::terminal::{ClientTerminal, TerminalCommand};
 use crate::connection::RequestOptions;
 use crate::error::{Error, Result};
 
-/// The user's message: Prompt turn, "User Message".
+/// A prompt from the user: Prompt turn, "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
-    /// Its content, in order.
+    /// The content blocks, in order.
     pub content: Vec<ContentBlock>,
-    /// Custom data.
+    /// Custom data from the client (`_meta`).
     pub meta: Option<Meta>,
 }
 
 impl Prompt {
-    /// Returns all of its text, one block after the other, without embedded or linked resources.
+    /// Returns the concatenated text blocks, without embedded or linked resources.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -36,7 +36,7 @@ impl Prompt {
     }
 }
 
-/// A turn. It dereferences to its [`Session`], whose methods report what the turn does.
+/// A running turn. It dereferences to its [`Session`], whose methods report what the turn does.
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
@@ -66,9 +66,9 @@ impl Turn {
         &self.session
     }
 
-    /// Takes over the end of a cancelled turn. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
-    /// when the client cancels. It has to watch the token, stop its work, send its last updates, and return. The turn
-    /// ends as cancelled whatever it returns.
+    /// Takes over the handling of cancellation. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
+    /// when the client cancels the turn. It must watch the returned token, stop its work, send its last updates, and
+    /// return. Whatever it returns, the turn ends as cancelled.
     #[must_use]
     pub fn take_cancellation(&self) -> CancellationToken {
         self.cancellation_taken.store(true, Ordering::Release);
@@ -81,13 +81,13 @@ impl Turn {
         self.cancel_token.is_cancelled()
     }
 
-    /// Waits until the client cancels the turn, possibly forever. This alone does not keep the turn from being
-    /// dropped: see [`take_cancellation`](Self::take_cancellation).
+    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped at that moment; to
+    /// continue after it, call [`take_cancellation`](Self::take_cancellation) first.
     pub async fn cancelled(&self) {
         self.cancel_token.cancelled().await;
     }
 
-    /// Waits until the turn is cancelled, unless the agent has taken over its cancellation.
+    /// Waits until the turn is cancelled. If the agent has taken over the cancellation, waits forever.
     pub(crate) async fn cancelled_untaken(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
@@ -100,7 +100,7 @@ impl Turn {
     }
 
     /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Clients of version 2 get a state
-    /// update that the agent waits, and one when it continues, after an answer, an error, or when the agent has
+    /// update when the agent starts to wait and another when it continues: after an answer or an error, or because it
     /// dropped the question.
     pub(super) async fn wait_for_person<T>(
         &self,
@@ -121,7 +121,8 @@ impl Turn {
     }
 
     /// Reads a text file through the client, including unsaved changes: File system, "Reading Files". `path` is
-    /// absolute, `line` counts from 1, `limit` is in lines. Without them, the whole file is read.
+    /// absolute, `line` counts from 1, and `limit` is a number of lines. Without `line` and `limit`, reads the whole
+    /// file.
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, the turn was cancelled,
@@ -141,8 +142,8 @@ impl Turn {
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute. A file that does not
-    /// exist is created. A write that has started is not aborted when the turn is cancelled.
+    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute. Creates the file if it
+    /// does not exist. A write that has started continues even if the turn is cancelled.
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
@@ -152,7 +153,7 @@ impl Turn {
             return Err(Session::client_capability_error("fs.writeTextFile"));
         }
         let request = WriteTextFileRequest::new(self.session.id(), path, content);
-        // Not aborted half-way: the agent must know whether the file was written.
+        // Not aborted, because the agent must know whether the file was written.
         self.session.connection().request(&request).await.map(drop)
     }
 
@@ -167,8 +168,7 @@ impl Turn {
             return Err(Session::client_capability_error("terminal"));
         }
         let request: CreateTerminalRequest = command.into_request(self.session.id());
-        // Whoever receives the terminal releases it: this future or, if it was dropped, the handler of the late
-        // response.
+        // If this future is dropped early, the response handler still receives the terminal and releases it.
         let place = Arc::new(Mutex::new(None));
         let (session, there) = (self.session.clone(), Arc::clone(&place));
         let ask = RequestOptions {
@@ -188,10 +188,10 @@ impl Turn {
         terminal.ok_or(Error::Cancelled)
     }
 
-    /// Waits for `work`, but no longer than until the turn is cancelled.
+    /// Waits for `work`, or until the turn is cancelled.
     ///
     /// # Errors
-    /// [`Error::Cancelled`], or the error of `work`.
+    /// The turn was cancelled ([`Error::Cancelled`]), or `work` failed.
     pub async fn or_cancelled<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             biased;

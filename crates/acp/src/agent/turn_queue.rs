@@ -1,4 +1,4 @@
-//! The queue of a session's turns, which run one after the other.
+//! The queue of a session's turns, which run one at a time.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// The permission to run a turn. No other turn of the session runs until it is dropped.
+/// A guard held by the running turn. No other turn of the session runs until it is dropped.
 pub(crate) type TurnGuard = OwnedMutexGuard<()>;
 
-/// A position in the queue. Turns run in the order in which their tickets were taken, whichever task is polled first.
-/// Dropping it leaves the queue.
+/// A position in the queue. Turns run in the order in which they took their tickets, whichever task is polled first.
+/// Dropping a ticket leaves the queue.
 pub(crate) enum TurnTicket {
     Ready(TurnGuard),
     Waiting(Pin<Box<dyn Future<Output = TurnGuard> + Send>>),
@@ -30,7 +30,7 @@ impl TurnTicket {
         }
     }
 
-    /// Waits until all turns before it have ended.
+    /// Waits until all turns ahead of this one have ended.
     pub(crate) async fn wait(self) -> TurnGuard {
         match self {
             Self::Ready(mine) => mine,

@@ -1,4 +1,4 @@
-//! Sending a session's updates, in the form of the client's version.
+//! Sending of session updates, in the client's protocol version.
 
 use std::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use super::session::{AGENT, Session, THOUGHT, USER};
 use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
-/// An update as a message of the negotiated version, or nothing if the client does not need it.
+/// An update in the form of the negotiated version, or `None` if that version does not need it.
 enum WireUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
@@ -18,7 +18,7 @@ enum WireUpdate {
 }
 
 impl Session {
-    /// Sends an update. It may be of either version: the client gets it in its own.
+    /// Sends an update of either version. The client gets it in its own version.
     ///
     /// # Errors
     /// The client speaks version 1, which cannot express the update
@@ -36,7 +36,7 @@ impl Session {
         self.send(message).await
     }
 
-    /// Records an update, and sends another one in its place, or none.
+    /// Records one update and sends another in its place, if any.
     pub(super) async fn record_and_send(
         &self,
         recorded: impl FnOnce() -> Update,
@@ -81,7 +81,7 @@ impl Session {
         }
     }
 
-    /// Sends the user's message, which has been recorded.
+    /// Sends the user's message, which was already recorded.
     pub(super) async fn send_user_message(&self, message: v2::Message) -> Result<()> {
         self.send(self.to_wire_update(Update::UserMessage(message))?)
             .await
@@ -92,7 +92,7 @@ impl Session {
         self.update(Update::StateUpdate(state)).await
     }
 
-    /// Reports the agent's state without waiting.
+    /// Reports the agent's state to clients of version 2, without waiting.
     pub(crate) fn state_update_now(&self, state: v2::StateUpdate) {
         if !self.is_muted() {
             let update = v2::SessionUpdate::StateUpdate(state);
@@ -105,7 +105,7 @@ impl Session {
         self.muted().load(Ordering::Acquire)
     }
 
-    /// Tracks what later messages depend on: the message that a chunk is part of, and the titles of tool calls.
+    /// Tracks the state that later messages depend on: the current message, and the titles of tool calls.
     fn track_update(&self, update: &mut Update) {
         let (kind, chunk) = match update {
             Update::UserMessageChunk(chunk) => (USER, chunk),

@@ -121,7 +121,7 @@
 //! ```text
 //! tests/parrot.rs:12:10: expected the request session/request_permission, but received:
 //!   <- {"jsonrpc":"2.0","method":"session/update","params":{…}}
-//! before that (-> sent, <- received):
+//! earlier messages (-> sent, <- received):
 //!   -> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{…}}
 //! ```
 //!

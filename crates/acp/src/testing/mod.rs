@@ -1,28 +1,27 @@
 //! Support for tests of agents and clients: an in-memory connection and a scripted peer.
 //!
-//! Requires the cargo feature `testing`; for `dev-dependencies` only:
+//! Requires the cargo feature `testing`. Enable it only in `dev-dependencies`:
 //!
 //! ```toml
 //! [dev-dependencies]
 //! acp-sdk = { version = "0.1", features = ["testing"] }
 //! ```
 //!
-//! - [`connect`] connects an agent and a client of this library, as if one had started the other.
-//! - [`ScriptedPeer`] reads and writes the lines on the wire: for what a peer of this library would never do, and to
-//!   check the exact text of a message.
+//! - [`connect`] connects an agent and a client written with this library, as if the client had started the agent.
+//! - [`ScriptedPeer`] reads and writes the lines on the wire. Use it to do what a peer written with this library would
+//!   never do, and to check the exact text of a message.
 //! - [`NoopClient`] is the client for a test of an agent, [`PromptAgent`] the agent for a test of a client.
 //!
-//! An expectation that fails **panics**, and shows what was expected, what came instead, and the messages before it.
-//! So do not use this module in programs.
+//! A failed expectation **panics**, and shows what was expected, what was received instead, and the messages before it.
+//! So use this module only in tests.
 //!
-//! Nothing waits forever: each wait has its [patience](ScriptedPeer::set_patience). With Tokio's paused time
-//! (`#[tokio::test(start_paused = true)]`), it ends as soon as every task waits, so a test that fails does so at
-//! once.
+//! Nothing waits forever: each wait has a timeout, the peer's [patience](ScriptedPeer::set_patience). With Tokio's
+//! paused time (`#[tokio::test(start_paused = true)]`), the timeout elapses as soon as every task waits, so a failing
+//! test fails at once.
 //!
-//! The chapter [`guide::testing`](crate::guide::testing) shows how to use it.
+//! The chapter [`guide::testing`](crate::guide::testing) shows how to use this module.
 
-// Expectations fail with a panic.
-#![allow(clippy::panic, reason = "it is for tests, which end so")]
+#![allow(clippy::panic, reason = "a failed expectation must fail the test")]
 
 mod peer;
 mod receiving;
@@ -42,16 +41,17 @@ use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
-/// How long something that must happen may take by default.
+/// The default timeout for what a test expects to happen.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Connects an agent and a client in memory, with version 1.
+/// Connects an agent and a client in memory, using protocol version 1.
 ///
-/// Returns the client's connection to the agent, and the agent's end of the connection, to close or inspect it; it
-/// may be dropped. The connection ends when the [`AgentConnection`] and all its sessions are dropped.
+/// Returns the client's connection to the agent, and the agent's end of the connection. Use the latter to close or
+/// inspect the connection, or drop it. The connection ends when the [`AgentConnection`] and all its sessions are
+/// dropped.
 ///
 /// # Panics
-/// The handshake fails, which would be a bug of this library.
+/// The handshake fails, which would be a bug in this library.
 #[track_caller]
 pub fn connect(
     agent: impl Agent,
@@ -60,10 +60,11 @@ pub fn connect(
     connect_with(agent, client, Options::default())
 }
 
-/// Connects like [`connect`], with your own options for both sides: [`Options::draft_version_2`] selects version 2.
+/// Connects an agent and a client like [`connect`], with your own options for both sides. To use protocol version 2,
+/// set [`Options::draft_version_2`].
 ///
 /// # Panics
-/// As [`connect`].
+/// Under the same conditions as [`connect`].
 #[track_caller]
 pub fn connect_with(
     agent: impl Agent,
@@ -110,10 +111,10 @@ pub fn start_client(
     handshake
 }
 
-/// Waits until `look` returns a result for a session's thread.
+/// Waits until `found` returns `true` for a session's thread.
 ///
 /// # Panics
-/// It does not do so within [`PATIENCE`].
+/// That does not happen within [`PATIENCE`].
 #[track_caller]
 pub fn wait_for_thread(
     thread: &ThreadHandle,
@@ -129,12 +130,12 @@ pub fn wait_for_thread(
         };
         if tokio::time::timeout(PATIENCE, looking).await.is_err() {
             let shown = thread.read(|thread| format!("{:#?}", thread.items()));
-            panic!("{caller}: the thread did not show it within {PATIENCE:?}; it shows {shown}");
+            panic!("{caller}: the thread did not reach the expected state within {PATIENCE:?}; it shows {shown}");
         }
     }
 }
 
-/// A client that supports nothing optional: permission requests are rejected.
+/// A client without optional capabilities, which rejects permission requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoopClient;
 

@@ -1,4 +1,4 @@
-//! A scripted peer, which reads and writes the lines on the wire.
+//! A scripted peer that reads and writes the lines on the wire.
 
 use std::panic::Location;
 use std::time::Duration;
@@ -11,35 +11,35 @@ use super::{PATIENCE, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
-/// The capacity of each direction in bytes, like that of a pipe.
+/// The capacity of each direction, in bytes, which is that of a Linux pipe.
 const PIPE: usize = 64 * 1024;
 
-/// A scripted peer, which reads and writes the lines on the wire. It does only what the test calls: it sends no
-/// responses itself, and reads messages one after the other.
+/// A scripted peer that reads and writes the lines on the wire. It does only what the test tells it to: it never
+/// responds by itself, and reads one message at a time.
 ///
-/// Methods that start with `expect_` read the next message, and panic if it is another one.
+/// Methods that start with `expect_` read the next message, and panic if it is not the expected one.
 ///
 /// Each direction is a separate pipe, so that either can be closed alone.
 #[derive(Debug)]
 pub struct ScriptedPeer {
     pub(super) input: Option<DuplexStream>,
     pub(super) output: Option<DuplexStream>,
-    /// Input that was read and not processed yet.
+    /// Input that was read but not processed yet.
     pub(super) buffer: Vec<u8>,
     pub(super) patience: Duration,
     pub(super) history: LineHistory,
     pub(super) last_id: i64,
 }
 
-/// Creating a peer.
+/// Methods that create a peer.
 impl ScriptedPeer {
-    /// Creates a peer and the transport at the other end.
+    /// Creates a peer, and the transport for the other side.
     #[must_use]
     pub fn pair() -> (Transport, Self) {
         Self::pair_with(PIPE)
     }
 
-    /// Creates a peer like [`pair`](Self::pair), with this capacity of each direction in bytes.
+    /// Creates a peer like [`pair`](Self::pair), with pipes of the given capacity in bytes.
     #[must_use]
     pub fn pair_with(bytes: usize) -> (Transport, Self) {
         let (their_output, our_input) = tokio::io::duplex(bytes);
@@ -55,14 +55,14 @@ impl ScriptedPeer {
         (Transport::new(their_input, their_output), peer)
     }
 
-    /// Creates a client of this agent, which has not sent anything yet, and the agent's end of the connection. Must
-    /// be called in a Tokio runtime.
+    /// Connects `agent` to a new peer that acts as its client and has not sent anything yet. Also returns the agent's
+    /// end of the connection. Must be called in a Tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
         Self::client_of_with_options(agent, Options::default())
     }
 
-    /// Creates a client like [`connect_agent`](Self::connect_agent), with options for the agent.
+    /// Connects `agent` like [`connect_agent`](Self::connect_agent), with options for the agent.
     #[must_use]
     pub fn client_of_with_options(
         agent: impl Agent,
@@ -72,20 +72,20 @@ impl ScriptedPeer {
         (start_agent(transport, agent, options), peer)
     }
 
-    /// Creates an agent that this client has connected to, with version 1 and no capabilities.
+    /// Connects `client` to a new peer that acts as an agent of version 1 without capabilities.
     ///
     /// # Panics
-    /// The client does not connect.
+    /// The client fails to connect.
     #[track_caller]
     pub fn connect_client(client: impl Client) -> impl Future<Output = (AgentConnection, Self)> {
         Self::agent_of_with_options(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
-    /// Creates an agent like [`connect_client`](Self::connect_client), with options for the client, and with the
-    /// agent's response to `initialize`.
+    /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client and the agent's
+    /// response to `initialize`.
     ///
     /// # Panics
-    /// As [`connect_client`](Self::connect_client).
+    /// Under the same conditions as [`connect_client`](Self::connect_client).
     #[track_caller]
     pub fn agent_of_with_options(
         client: impl Client,
@@ -108,37 +108,37 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sets how long a message may take to arrive or to be read: [`PATIENCE`] by default.
+    /// Sets how long a message may take to arrive, or to be read by the other side. The default is [`PATIENCE`].
     pub fn set_patience(&mut self, patience: Duration) {
         self.patience = patience;
     }
 }
 
-/// The pipes of a peer.
+/// Methods for the pipes of a peer.
 impl ScriptedPeer {
-    /// Stops writing: the other side reads the end of the input.
+    /// Stops writing, so that the other side reads the end of its input.
     pub fn stop_writing(&mut self) {
         self.output = None;
     }
 
-    /// Stops reading: writing fails on the other side.
+    /// Stops reading, so that writing fails on the other side.
     pub fn stop_reading(&mut self) {
         self.input = None;
     }
 
-    /// Returns the writing end, for what has no method here, for example to see how much the other side reads. `None`
-    /// when the peer has stopped writing.
+    /// Returns the writing end, for direct access: for example, to see how much the other side reads. Returns `None`
+    /// after the peer has stopped writing.
     pub fn output(&mut self) -> Option<&mut DuplexStream> {
         self.output.as_mut()
     }
 
-    /// Returns the reading end, for what has no method here. Input that was read along with earlier lines is not in
-    /// it. `None` when the peer has stopped reading.
+    /// Returns the reading end, for direct access. It does not have input that was read along with earlier lines.
+    /// Returns `None` after the peer has stopped reading.
     pub fn input(&mut self) -> Option<&mut DuplexStream> {
         self.input.as_mut()
     }
 
-    /// Splits the peer into one that only reads and one that only writes, for a test that does both at once.
+    /// Splits the peer into a reading and a writing half, for a test that reads and writes concurrently.
     #[must_use]
     pub fn split(mut self) -> (Self, Self) {
         let writing = Self {
@@ -152,7 +152,7 @@ impl ScriptedPeer {
         (self, writing)
     }
 
-    /// Joins the halves of [`split`](Self::split).
+    /// Joins the halves that [`split`](Self::split) returned.
     #[must_use]
     pub fn join(mut self, writing: Self) -> Self {
         self.output = writing.output;

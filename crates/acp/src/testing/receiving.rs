@@ -10,26 +10,26 @@ use tokio::io::AsyncReadExt;
 use super::ScriptedPeer;
 use super::record::excerpt;
 
-/// The longest line that is read, in bytes.
+/// The maximum length of a line, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// A request that was received.
+/// A request that the peer received.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
-    /// Its id, for the response.
+    /// The id, for the response.
     pub id: Value,
-    /// Its params; `null` if it has none.
+    /// The params; `null` if the request has none.
     pub params: Value,
 }
 
-/// Receiving.
+/// Methods that receive messages.
 impl ScriptedPeer {
-    /// Returns the next line without its line ending, or `None` when the other side has closed. Waits without a
-    /// limit; [`next_message`](Self::next_message) and the `expect_…` methods have patience.
+    /// Returns the next line without its line ending, or `None` if the other side has closed the connection. Waits
+    /// without a timeout, unlike [`next_message`](Self::next_message) and the `expect_…` methods.
     ///
     /// # Panics
-    /// The other side closes within a line, or a line is of more than 64 MiB.
+    /// The other side closes the connection within a line, or a line is longer than 64 MiB.
     pub async fn next_line(&mut self) -> Option<Vec<u8>> {
         let Some(input) = &mut self.input else {
             panic!("the peer has stopped reading");
@@ -44,23 +44,23 @@ impl ScriptedPeer {
                 return Some(line);
             }
             looked_at = self.buffer.len();
-            assert!(looked_at <= LONGEST, "a line longer than {LONGEST} bytes");
+            assert!(looked_at <= LONGEST, "line too long: the limit is {LONGEST} bytes");
             match input.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return None,
-                Ok(0) => panic!("the other side closed within {:?}", excerpt(&self.buffer)),
+                Ok(0) => panic!("the other side closed the connection within the line {:?}", excerpt(&self.buffer)),
                 Ok(_) => {}
                 Err(error) => panic!("cannot read from the pipe: {error}"),
             }
         }
     }
 
-    /// Returns the next line, which must arrive within the peer's patience.
+    /// Returns the next line. Panics if it does not arrive within the peer's patience.
     async fn expect_line(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
         let patience = self.patience;
         match tokio::time::timeout(patience, self.next_line()).await {
             Ok(Some(line)) => line,
             Ok(None) => panic!(
-                "{caller}: expected {expected}, but the other side has closed; {}",
+                "{caller}: expected {expected}, but the other side closed the connection; {}",
                 self.history
             ),
             Err(_) => panic!(
@@ -70,8 +70,8 @@ impl ScriptedPeer {
         }
     }
 
-    /// Returns what `look` extracts from the next message. Panics if it returns nothing, because another message was
-    /// expected.
+    /// Returns what `look` extracts from the next message. Panics if `look` returns `None`, which means that another
+    /// message was expected.
     async fn expect_match<T>(
         &mut self,
         caller: &Location<'_>,
@@ -101,7 +101,7 @@ impl ScriptedPeer {
     pub fn next_message(&mut self) -> impl Future<Output = Value> {
         let caller = Location::caller();
         async move {
-            self.expect_match(caller, "a message of JSON-RPC 2.0", |message| {
+            self.expect_match(caller, "a JSON-RPC 2.0 message", |message| {
                 Some(message.take())
             })
             .await
@@ -111,7 +111,7 @@ impl ScriptedPeer {
     /// Expects exactly this message.
     ///
     /// # Panics
-    /// It is another one, or none comes.
+    /// The next message is another one, or no message arrives.
     #[track_caller]
     pub fn expect(&mut self, message: Value) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -122,10 +122,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects a request of this method.
+    /// Expects a request with this method, and returns it.
     ///
     /// # Panics
-    /// It is another one, or none comes.
+    /// The next message is another one, or no message arrives.
     #[track_caller]
     pub fn expect_request(&mut self, method: &str) -> impl Future<Output = ReceivedRequest> {
         self.expect_request_at(Location::caller(), method)
@@ -146,10 +146,10 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects a notification of this method and returns its params.
+    /// Expects a notification with this method, and returns its params.
     ///
     /// # Panics
-    /// It is another one, or none comes.
+    /// The next message is another one, or no message arrives.
     #[track_caller]
     pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -162,10 +162,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects an update of this type (`agent_message_chunk`, for example) and returns it.
+    /// Expects an update of this type, such as `agent_message_chunk`, and returns it.
     ///
     /// # Panics
-    /// It is another one, or none comes.
+    /// The next message is another one, or no message arrives.
     #[track_caller]
     pub fn expect_update(&mut self, kind: &str) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -178,10 +178,10 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects the response to this request and returns its result.
+    /// Expects the response to this request, and returns its result.
     ///
     /// # Panics
-    /// It is another one, an error for example, or none comes.
+    /// The next message is another one, for example an error response, or no message arrives.
     #[track_caller]
     pub fn expect_answer(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
         self.expect_answer_at(Location::caller(), id.into())
@@ -199,10 +199,10 @@ impl ScriptedPeer {
         .await
     }
 
-    /// Expects an error response to this request and returns the error.
+    /// Expects an error response to this request, and returns the error.
     ///
     /// # Panics
-    /// It is another one, a result for example, or none comes.
+    /// The next message is another one, for example a response with a result, or no message arrives.
     #[track_caller]
     pub fn expect_error(&mut self, id: impl Into<Value>) -> impl Future<Output = jsonrpc::Error> {
         let caller = Location::caller();
@@ -226,7 +226,7 @@ impl ScriptedPeer {
     /// and the result.
     ///
     /// # Panics
-    /// Something else comes, a request for example, or nothing does.
+    /// Any other message arrives, for example a request, or no message arrives.
     #[track_caller]
     pub fn until_answer(
         &mut self,
@@ -255,11 +255,11 @@ impl ScriptedPeer {
         }
     }
 
-    /// Expects that nothing arrives in this time. With Tokio's paused time, this returns at once; otherwise it takes
-    /// as long as given.
+    /// Expects that nothing arrives in this time. With Tokio's paused time, this returns at once; otherwise it waits
+    /// that long.
     ///
     /// # Panics
-    /// Something arrives, including the end of the input.
+    /// A message or the end of the input arrives.
     #[track_caller]
     pub fn expect_nothing(&mut self, within: Duration) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -272,16 +272,16 @@ impl ScriptedPeer {
                     excerpt(&line)
                 ),
                 Ok(None) => {
-                    panic!("{caller}: expected nothing, but the other side has closed; {before}")
+                    panic!("{caller}: expected nothing, but the other side closed the connection; {before}")
                 }
             }
         }
     }
 
-    /// Expects that the other side closes without another message.
+    /// Expects that the other side closes the connection without sending another message.
     ///
     /// # Panics
-    /// It sends another message, or does not close.
+    /// The other side sends another message, or does not close the connection.
     #[track_caller]
     pub fn expect_end(&mut self) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -294,7 +294,7 @@ impl ScriptedPeer {
                     excerpt(&line)
                 ),
                 Err(_) => panic!(
-                    "{caller}: expected the end of input, but the other side did not close within {patience:?}; {before}"
+                    "{caller}: expected the end of input, but the connection was not closed within {patience:?}; {before}"
                 ),
             }
         }

@@ -1,15 +1,15 @@
-//! The recent messages of a scripted peer, which help to find out why a test failed.
+//! The recent messages of a scripted peer, shown when a test fails.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// How many lines are stored.
+/// The maximum number of stored lines.
 const LINES: usize = 20;
 
-/// How much of a line is stored, in bytes.
+/// The maximum stored length of a line, in bytes.
 const LENGTH: usize = 400;
 
-/// The last lines that were exchanged.
+/// The most recent lines that were sent and received.
 #[derive(Debug, Default)]
 pub(super) struct LineHistory {
     lines: VecDeque<String>,
@@ -37,11 +37,11 @@ impl LineHistory {
 impl fmt::Display for LineHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.lines.is_empty() {
-            return f.write_str("no messages before that");
+            return f.write_str("there were no earlier messages");
         }
-        f.write_str("before that (-> sent, <- received):")?;
+        f.write_str("earlier messages (-> sent, <- received):")?;
         if self.omitted > 0 {
-            write!(f, "\n  {} earlier lines omitted", self.omitted)?;
+            write!(f, "\n  earlier lines omitted: {}", self.omitted)?;
         }
         for line in &self.lines {
             write!(f, "\n  {line}")?;
@@ -50,7 +50,7 @@ impl fmt::Display for LineHistory {
     }
 }
 
-/// Returns the part of a line that is shown.
+/// Returns the line as text, truncated if it is too long to show.
 pub(super) fn excerpt(line: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(line.get(..LENGTH).unwrap_or(line)).into_owned();
     if line.len() > LENGTH {

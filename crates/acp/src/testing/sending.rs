@@ -8,9 +8,9 @@ use tokio::io::AsyncWriteExt;
 
 use super::ScriptedPeer;
 
-/// Sending. These methods panic if the other side does not read within the peer's patience.
+/// Methods that send messages. They panic if the other side does not read within the peer's patience.
 impl ScriptedPeer {
-    /// Sends raw bytes: half a line, or invalid input.
+    /// Sends raw bytes, for example an incomplete line or invalid input.
     #[track_caller]
     pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let caller = Location::caller();
@@ -36,7 +36,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// Sends a line with a line ending.
+    /// Sends a line, and adds the line ending.
     #[track_caller]
     pub fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
         let mut bytes = line.as_ref().to_vec();
@@ -44,13 +44,13 @@ impl ScriptedPeer {
         self.send_bytes(bytes)
     }
 
-    /// Sends a message unchanged.
+    /// Sends a message as it is.
     #[track_caller]
     pub fn send(&mut self, message: Value) -> impl Future<Output = ()> {
         self.send_line(message.to_string())
     }
 
-    /// Sends a request with a new id and returns the id.
+    /// Sends a request with a new id, and returns the id.
     #[track_caller]
     pub fn request(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
         self.last_id += 1;
@@ -81,7 +81,7 @@ impl ScriptedPeer {
         self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
     }
 
-    /// As an agent: sends an update of a session.
+    /// Sends a session update, as an agent.
     #[track_caller]
     pub fn update(&mut self, session: &str, update: Value) -> impl Future<Output = ()> {
         self.notify(
@@ -90,7 +90,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// As an agent: sends a chunk of its message. The chunks of a session form one message.
+    /// Sends a chunk of an agent message, as an agent. All chunks of a session form one message.
     #[track_caller]
     pub fn say(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
         let content = json!({"type": "text", "text": text});
@@ -100,13 +100,13 @@ impl ScriptedPeer {
         )
     }
 
-    /// As a client: initializes version 1 without capabilities; returns the agent's response.
+    /// Initializes version 1 without capabilities, as a client. Returns the agent's response.
     #[track_caller]
     pub fn initialize(&mut self) -> impl Future<Output = Value> {
         self.initialize_with(json!({"protocolVersion": 1, "clientCapabilities": {}}))
     }
 
-    /// As a client: initializes with these params; returns the agent's response.
+    /// Sends `initialize` with these params, as a client. Returns the agent's response.
     #[track_caller]
     pub fn initialize_with(&mut self, params: Value) -> impl Future<Output = Value> {
         let caller = Location::caller();
@@ -116,7 +116,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// As a client: opens a session in `/` and returns its id.
+    /// Opens a session in `/`, as a client. Returns its id.
     #[track_caller]
     pub fn open_session(&mut self) -> impl Future<Output = String> {
         let caller = Location::caller();
@@ -131,7 +131,7 @@ impl ScriptedPeer {
         }
     }
 
-    /// As a client: sends a prompt and returns the request's id.
+    /// Sends a prompt, as a client. Returns the id of the request.
     #[track_caller]
     pub fn prompt(&mut self, session: &str, text: &str) -> impl Future<Output = i64> {
         let prompt = json!([{"type": "text", "text": text}]);
@@ -141,7 +141,7 @@ impl ScriptedPeer {
         )
     }
 
-    /// As an agent: expects `session/new`, and responds with a session of this id.
+    /// Expects `session/new` and responds with this session id, as an agent.
     #[track_caller]
     pub fn answer_new_session(&mut self, id: &str) -> impl Future<Output = ()> {
         let caller = Location::caller();

@@ -1,4 +1,4 @@
-//! A child process as a transport. The process ends with its connection.
+//! A child process as a transport. The process exits when its connection ends.
 
 use std::io;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 use super::Transport;
 use crate::connection::timeout;
 
-/// How long a process may take to exit after its stdin is closed. An agent served by [`serve`](crate::agent::serve)
+/// How long a process may take to exit after its stdin is closed. An agent that uses [`serve`](crate::agent::serve)
 /// continues for up to two seconds (its [`Limits::linger`](crate::Limits::linger)), and writes its remaining output for
 /// up to two more. A shorter time would kill agents that behave correctly.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long the end of a connection waits for a process, including one that is killed. A system under load may be
-/// slow.
+/// How long a closing connection waits for its process to exit, including the time to kill it. This allows for a system
+/// under load.
 const CLOSING: Duration = GRACE.saturating_add(Duration::from_secs(1));
 
-/// How long to wait for the exit status of a process whose pipes have ended.
+/// How long to wait for the exit status of a process that has closed its pipes.
 const STATUS: Duration = Duration::from_millis(200);
 
 #[cfg(unix)]
@@ -31,7 +31,7 @@ type Stdin = super::pipe::GrowingPipe<ChildStdin>;
 #[cfg(not(unix))]
 type Stdin = ChildStdin;
 
-/// Starts a process that ends with the transport.
+/// Starts a process that exits with the transport.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     // Without a runtime, tokio panics.
     tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
@@ -42,8 +42,8 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     })?;
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), None) = pipes else {
-        // Returning kills the process: it would block forever once the pipe is full.
-        let message = "stderr is a pipe that nobody would read; give the command one of your own";
+        // Returning drops and so kills the process. It would block forever once the pipe is full.
+        let message = "stderr must not be piped: nothing would read it; pass a pipe or a file instead";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     };
     #[cfg(unix)]
@@ -66,7 +66,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     })
 }
 
-/// A process that may still run. Dropping the last clone kills it, and tokio reaps it.
+/// A process that may still be running. Dropping the last clone kills the process, and tokio reaps it.
 #[derive(Clone)]
 struct Process {
     /// The exit status; `None` if the system does not report one.
@@ -83,7 +83,7 @@ impl Process {
                 return exited.ok();
             }
             if let Err(error) = child.start_kill() {
-                tracing::warn!(%error, "a process cannot be killed");
+                tracing::warn!(%error, "cannot kill the process");
             }
             child.wait().await.ok()
         };
@@ -96,13 +96,13 @@ impl Process {
     /// Waits until the process exits, and kills it if it takes too long.
     async fn wait_or_kill(self) {
         if timeout(GRACE, self.exit.clone()).await.is_none() {
-            tracing::debug!("a process does not end with its input, and is killed");
+            tracing::debug!("the process did not exit after its stdin was closed; killing it");
             self.kill_token.cancel();
             self.exit.await;
         }
     }
 
-    /// Returns an error if the process failed. Call this after one of its pipes has ended.
+    /// Returns an error if the process failed. Call this only after one of its pipes has closed.
     async fn failure(self) -> Option<io::Error> {
         let status = timeout(STATUS, self.exit).await??;
         let message = format!("the process has ended ({status})");
@@ -110,20 +110,20 @@ impl Process {
     }
 }
 
-/// The end of one of the process's pipes.
+/// The progress of reporting that one of the process's pipes has closed.
 #[derive(Default)]
 enum End {
     /// The pipe is still open.
     #[default]
     Pending,
-    /// The pipe has ended. Whether the process failed is not known yet.
+    /// The pipe has closed. It is not known yet whether the process failed.
     Checking(BoxFuture<'static, Option<io::Error>>),
     /// The result was reported.
     Reported,
 }
 
 impl End {
-    /// Finds out whether and how the process failed. A failure is returned only once.
+    /// Waits for the exit status, and returns an error if the process failed. Returns the error only once.
     fn poll_failure(&mut self, process: &Process, cx: &mut Context<'_>) -> Poll<Option<io::Error>> {
         if matches!(self, Self::Pending) {
             *self = Self::Checking(process.clone().failure().boxed());
@@ -165,17 +165,17 @@ impl AsyncRead for Output {
     }
 }
 
-/// The stdin of a process. Closing it ends the process.
+/// The stdin of a process. Closing it makes the process exit.
 struct Input {
     stage: Stage,
     process: Process,
     end: End,
 }
 
-/// The stage of a process's life.
+/// The stage in the life of a process.
 enum Stage {
     Running(Stdin),
-    /// Its stdin is closed.
+    /// The stdin is closed, and the process has not exited yet.
     Exiting(BoxFuture<'static, ()>),
     Exited,
 }
@@ -210,7 +210,7 @@ impl AsyncWrite for Input {
         loop {
             match &mut this.stage {
                 Stage::Running(stdin) => {
-                    // An error only means that nobody reads. Dropping the pipe is what closes it.
+                    // An error only means that the process no longer reads. Dropping the pipe closes it.
                     let _ = ready!(Pin::new(stdin).poll_shutdown(cx));
                     this.stage = Stage::Exiting(this.process.clone().wait_or_kill().boxed());
                 }

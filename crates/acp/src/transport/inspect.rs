@@ -1,4 +1,4 @@
-//! Inspection of input.
+//! Inspection of incoming lines.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::TransportReader;
 use crate::connection::frame::{Frame, Framer};
 
-/// The longest line that is shown.
+/// The maximum length of an inspected line, in bytes. Longer lines are skipped.
 const LONGEST: usize = 64 * 1024 * 1024;
 
 /// A reader that passes each line to a callback.

@@ -1,8 +1,9 @@
-//! Transports: a pair of byte streams.
+//! Transports: pairs of byte streams that carry messages.
 //!
-//! A connection does not care where its bytes come from. This module has stdin and stdout
-//! ([`stdio()`]), a pair in memory ([`memory`]), a child process that ends with its connection
-//! ([`Transport::spawn`]), and [`Transport::new`] and [`Transport::from_futures`] for anything else, such as a socket.
+//! A connection does not care where its bytes come from. This module has transports for stdin and stdout
+//! ([`stdio()`]), for two sides in one process ([`memory`]), and for a child process that exits when its connection
+//! ends ([`Transport::spawn`]). [`Transport::new`] and [`Transport::from_futures`] are for anything else, such as a
+//! socket.
 
 #[cfg(feature = "process")]
 mod child;
@@ -28,19 +29,18 @@ pub use stdio::stdio;
 pub(crate) type TransportReader = Pin<Box<dyn AsyncRead + Send>>;
 pub(crate) type TransportWriter = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// A pair of byte streams.
+/// A pair of byte streams that carry messages.
 pub struct Transport {
     pub(crate) reader: TransportReader,
     pub(crate) writer: TransportWriter,
     /// How long closing the writer may take at the end of a connection, in addition to the time for unwritten
-    /// messages. Unless it is zero, closing the writer ends a process: it is closed also when a write failed, and the
-    /// process's output is read and dropped meanwhile.
+    /// messages. If this is not zero, closing the writer ends a process. The writer is then closed even if a write
+    /// failed, and the process's output is read and dropped meanwhile.
     pub(crate) close_timeout: Duration,
 }
 
 impl Transport {
-    /// Creates a transport that reads from `reader` and writes to `writer`. Both are dropped when the connection has
-    /// ended.
+    /// Creates a transport that reads from `reader` and writes to `writer`. Both are dropped when the connection ends.
     pub fn new(
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
@@ -56,7 +56,7 @@ impl Transport {
         }
     }
 
-    /// Creates a transport like [`new`](Self::new), from streams of the crate `futures`, which executors other than
+    /// Creates a transport like [`new`](Self::new) from streams of the crate `futures`, which executors other than
     /// tokio use.
     pub fn from_futures(
         reader: impl futures_io::AsyncRead + Send + 'static,
@@ -67,27 +67,28 @@ impl Transport {
 
     /// Starts a child process, communicates through its stdin and stdout, and ends it with the connection.
     ///
-    /// When the connection ends, its stdin is closed, and it has five seconds to exit, in which agents save their
-    /// state. Then it is killed. The connection's [`Driver`](crate::Driver) ends after that, when the process has
-    /// exited. Nothing is spawned for this; the driver waits. What the process prints meanwhile is read and dropped, so
-    /// that a full pipe does not keep it from exiting. If tokio's clock is paused, it is killed at once.
+    /// When the connection ends, the process's stdin is closed. The process then has five seconds to exit, in which an
+    /// agent can save its state, and is killed after that. The connection's [`Driver`](crate::Driver) waits for the
+    /// process to exit; no task is spawned for this. Meanwhile, the process's output is read and dropped, so that a
+    /// full pipe does not keep it from exiting. If tokio's clock is paused, the process is killed at once.
     ///
-    /// It is killed at once, and reaped later by tokio's runtime, if
+    /// The process is killed at once, and reaped later by tokio's runtime, if
     ///
-    /// - the transport is dropped unused, or the driver before its end;
-    /// - it has not read within two seconds what was sent to it before the end;
+    /// - the transport is dropped unused, or the driver is dropped before it completes;
+    /// - the process does not read the remaining messages within two seconds after the end of the connection;
     /// - both halves of [`into_split`](Self::into_split) are dropped and the writing half was not closed.
     ///
-    /// Processes that the child has started are not ended. The `AgentProcess` of the crate `acp-host` ends those,
-    /// too, explains clearly why a program cannot be started, keeps what agents print to stderr, and has a sandbox.
-    /// Use it in programs that users keep open and for untrusted agents; use this for tests, scripts and agents of
-    /// your own.
+    /// Processes that the child has started keep running. The `AgentProcess` of the crate `acp-host` ends those, too,
+    /// explains clearly why a program cannot be started, keeps what agents print to stderr, and has a sandbox. Use it
+    /// for untrusted agents, and in programs that users keep open. Use this method for tests, scripts and your own
+    /// agents.
     ///
-    /// If the process fails, its status is reported: `the process has ended (exit status: 1)`, as
-    /// [`CloseReason::Transport`](crate::CloseReason::Transport).
+    /// If the process fails, its status is reported as [`CloseReason::Transport`](crate::CloseReason::Transport):
+    /// `the process has ended (exit status: 1)`.
     ///
-    /// The command's stderr is unchanged: by default, this process's own. To read it, give the command the writing
-    /// end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds its end open.
+    /// The command's stderr is unchanged: by default, it is that of this process. To read it, give the command the
+    /// writing end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds its end
+    /// open.
     ///
     /// ```no_run
     /// use acp::Transport;
@@ -100,7 +101,7 @@ impl Transport {
     /// let (handshake, driver) = connect(transport, NoopClient);
     /// let work = async { handshake.await?.new_session("/").await?.prompt("Hello").await };
     /// let stopped = driver.run(work).await?;
-    /// // The agent has ended.
+    /// // The agent has exited.
     /// # let _ = stopped;
     /// # Ok(())
     /// # }
@@ -108,23 +109,23 @@ impl Transport {
     ///
     /// # Errors
     /// The process cannot be started, there is no tokio runtime, or stderr is
-    /// [`Stdio::piped`](std::process::Stdio::piped), which nobody would read.
+    /// [`Stdio::piped`](std::process::Stdio::piped), which nothing would read.
     ///
     /// # Panics
-    /// Like tokio, if the runtime has no I/O driver (`enable_io`).
+    /// The tokio runtime has no I/O driver (`enable_io`).
     #[cfg(feature = "process")]
     pub fn spawn(mut command: impl BorrowMut<tokio::process::Command>) -> std::io::Result<Self> {
         child::spawn(command.borrow_mut())
     }
 
-    /// Communicates with a child process that was started with piped stdin and stdout; returns `None` if it was not.
-    /// The caller has to end it; [`spawn`](Self::spawn) does that itself.
+    /// Creates a transport from the stdin and stdout of a child process. Returns `None` unless both are piped. Unlike
+    /// with [`spawn`](Self::spawn), the caller must end the process.
     #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
     }
 
-    /// Reads from a child process's stdout and writes to its stdin.
+    /// Creates a transport that reads from a child process's stdout and writes to its stdin.
     #[cfg(feature = "process")]
     #[must_use]
     pub fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Self {
@@ -133,9 +134,10 @@ impl Transport {
         Self::new(stdout, stdin)
     }
 
-    /// Splits the transport into its halves, for a program that passes bytes on and does not speak the protocol.
-    /// Shutting down the writing half ends a process that [`spawn`](Self::spawn) has started, and waits for it. Read
-    /// the other half meanwhile, or drop it: a process whose stdout is full cannot exit.
+    /// Splits the transport into its halves, for a program that passes bytes on without speaking the protocol.
+    ///
+    /// Shutting down the writing half ends a process started by [`spawn`](Self::spawn) and waits for it to exit. Read
+    /// or drop the reading half meanwhile: a process whose stdout is full cannot exit.
     #[must_use]
     pub fn into_split(
         self,
@@ -148,8 +150,8 @@ impl Transport {
 }
 
 impl Transport {
-    /// Passes each line that is read to `look`, before it is handled. Lines of more than 64 MiB are skipped. Reading
-    /// stops while `look` runs.
+    /// Passes each incoming line to `look` before it is handled. Skips lines longer than 64 MiB. Reading stops while
+    /// `look` runs.
     #[must_use]
     pub fn inspect(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
         Self {
@@ -165,7 +167,7 @@ impl std::fmt::Debug for Transport {
     }
 }
 
-/// Creates two transports that are connected in memory. Each direction holds 64 KiB, like a pipe.
+/// Creates two transports that are connected in memory. Each direction buffers up to 64 KiB, like a pipe.
 #[must_use]
 pub fn memory() -> (Transport, Transport) {
     const PIPE: usize = 64 * 1024;

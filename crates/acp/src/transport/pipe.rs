@@ -1,4 +1,4 @@
-//! Pipes that grow when large writes go through them.
+//! Pipes that are enlarged for large writes.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-/// The enlarged size of a pipe, in bytes; the default is 64 KiB. It is less than the maximum, because all pipes of a
-/// user may take only 64 MiB together (`/proc/sys/fs/pipe-user-pages-soft`).
+/// The size of an enlarged pipe, in bytes; the default is 64 KiB. It is below the maximum because all pipes of a user
+/// together may take only 64 MiB (`/proc/sys/fs/pipe-user-pages-soft`).
 const LARGE: usize = 256 * 1024;
 
-/// The smallest write that makes a pipe grow, in bytes.
+/// The size of the smallest write that enlarges a pipe, in bytes.
 const MUCH: usize = 128 * 1024;
 
-/// The writing end of what may be a pipe.
+/// A writer that enlarges its pipe before the first large write, if it is a pipe.
 #[derive(Debug)]
 pub(super) struct GrowingPipe<W> {
     inner: W,
@@ -31,10 +31,11 @@ impl<W> GrowingPipe<W> {
 }
 
 impl<W: AsFd> GrowingPipe<W> {
-    /// Enlarges the pipe: each time it is full or empty, one process waits until the other wakes.
+    /// Enlarges the pipe, to spare the two processes some waiting: each time it is full or empty, one must wake the
+    /// other.
     fn grow(&mut self) {
         self.grow_attempted = true;
-        // If this is not allowed, or not a pipe, the size stays as it is.
+        // If this is not allowed, or `inner` is not a pipe, the size stays the same.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, LARGE) {
             tracing::debug!(%error, "cannot enlarge the pipe");

@@ -1,4 +1,4 @@
-//! stdin and stdout, reserved for the protocol.
+//! A transport on stdin and stdout, which are reserved for the protocol.
 
 use std::io;
 
@@ -6,14 +6,14 @@ use super::Transport;
 
 /// Takes over this process's stdin and stdout for the protocol.
 ///
-/// On Unix, nothing else reaches them from now on: output that this process or its children print to stdout goes to
-/// stderr, and reading stdin finds it empty. Pipes and sockets are read and written without blocking; anything else
-/// (a terminal, a file) through separate threads.
+/// On Unix, nothing else can use them from now on: what this process or its children print to stdout goes to stderr,
+/// and stdin reads as empty. Pipes and sockets are read and written without blocking; anything else, such as a terminal
+/// or a file, is read and written on separate threads.
 ///
-/// Must be called in a tokio runtime, and only once: the second call would get the replacements.
+/// Call this in a tokio runtime, and only once: a second call would get the replacements.
 ///
 /// # Errors
-/// stdin or stdout cannot be taken over, for example because it is closed.
+/// Cannot take over stdin or stdout, for example because it is closed.
 pub fn stdio() -> io::Result<Transport> {
     #[cfg(unix)]
     return unix::claim();
@@ -45,12 +45,12 @@ mod unix {
         ))
     }
 
-    /// Returns a private copy, which children do not inherit.
+    /// Duplicates a file descriptor. Child processes do not inherit the copy.
     fn clone_fd(fd: std::os::fd::BorrowedFd<'_>) -> io::Result<OwnedFd> {
         fd.try_clone_to_owned()
     }
 
-    /// The type of a file descriptor. Editors use pipes; those built on libuv use sockets.
+    /// The type of a file descriptor. Most editors use pipes; those built on libuv use sockets.
     enum DescriptorKind {
         Pipe,
         Socket,

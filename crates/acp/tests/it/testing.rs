@@ -220,7 +220,7 @@ async fn what_comes_instead_is_told_with_what_came_before() {
         peer.expect_request("session/request_permission").await;
     })
     .await;
-    let (instead, before) = message.split_once("before that").unwrap();
+    let (instead, before) = message.split_once("earlier messages").unwrap();
     assert!(instead.contains("tests/it/testing.rs:"), "{message}");
     assert!(
         instead.contains("expected the request session/request_permission, but received:"),
@@ -269,7 +269,7 @@ async fn an_end_and_a_full_pipe_are_told_too() {
     })
     .await;
     assert!(
-        message.contains("expected a message of JSON-RPC 2.0, but the other side has closed"),
+        message.contains("expected a JSON-RPC 2.0 message, but the other side closed the connection"),
         "{message}"
     );
     let message = panic_of(peer.send_line("any")).await;

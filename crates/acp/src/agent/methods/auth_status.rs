@@ -1,4 +1,4 @@
-//! `auth/status`: whether authentication is required.
+//! `auth/status`: reports whether authentication is required.
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{AuthState, AuthStatusRequest, AuthStatusResponse};
@@ -9,16 +9,16 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `auth/status`: whether authentication is required. Unstable.
+/// The handler of `auth/status`: reports whether authentication is required. Unstable.
 ///
 /// The agent may report a change at any time, by sending
 /// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) with
 /// [`Connection::notify`](crate::Connection::notify).
 pub trait CheckAuthStatus: Send + Sync {
-    /// Returns the current status, without changing anything.
+    /// Returns the current authentication state, without changing anything.
     ///
     /// # Errors
-    /// The status cannot be determined. That authentication is required is not an error: return
+    /// The state cannot be determined. If authentication is required, that is not an error: return
     /// [`AuthState::Unauthenticated`].
     fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;
 }

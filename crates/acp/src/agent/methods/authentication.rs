@@ -1,4 +1,4 @@
-//! Authentication: `authenticate` and `logout`, in version 2 `auth/login` and `auth/logout`.
+//! Authentication: `authenticate` and `logout` (in version 2, `auth/login` and `auth/logout`).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// An authentication in flight. Lets the agent request a key, or that the user logs in on a web page.
+/// The context of an authentication in flight. Lets the agent request a key, or a login on a web page, from the user.
 #[derive(Debug, Clone)]
 pub struct AuthContext {
     conn: Connection,
@@ -39,7 +39,7 @@ impl AuthContext {
         &self.client
     }
 
-    /// Returns the connection, for messages this type has no method for.
+    /// Returns the connection, for messages that this type has no method for.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.conn
@@ -74,14 +74,14 @@ impl AuthContext {
     }
 }
 
-/// The handler of `authenticate` and `logout`, in version 2 `auth/login` and `auth/logout`: Initialization,
+/// The handler of `authenticate` and `logout` (in version 2, `auth/login` and `auth/logout`): Initialization,
 /// "Authentication".
 pub trait Authentication: Send + Sync {
-    /// Returns the auth methods. Those of type `terminal` are sent only to clients that can run the agent's program
-    /// in a terminal.
+    /// Returns the auth methods. Methods of type `terminal` are sent only to clients that can run the agent in a
+    /// terminal.
     fn methods(&self) -> Vec<AuthMethod>;
 
-    /// Authenticates with one of [`methods`](Self::methods), of type `agent`. The agent can request input from the
+    /// Authenticates with one of the [`methods`](Self::methods) of type `agent`. The agent can request input from the
     /// user with [`AuthContext::elicit`].
     ///
     /// # Errors
@@ -92,7 +92,7 @@ pub trait Authentication: Send + Sync {
         method: &AuthMethodId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Returns `true` if `logout` is supported. In version 2 it always is.
+    /// Returns `true` if the agent supports `logout`. Version 2 requires it.
     fn can_logout(&self) -> bool {
         false
     }

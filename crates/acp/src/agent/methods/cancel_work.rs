@@ -1,4 +1,4 @@
-//! `tool_call/cancel` and `terminal/cancel`: cancel one tool call or terminal while the turn continues.
+//! `tool_call/cancel` and `terminal/cancel`: cancels one tool call or terminal while the turn continues.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::{TerminalId, ToolCallId};
@@ -13,15 +13,17 @@ use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod};
 
 /// The handler of `tool_call/cancel` and `terminal/cancel`: cancels one tool call or terminal while the turn
-/// continues. Version 2, newer than its draft of August 2026.
+/// continues. Only in version 2, in drafts newer than August 2026.
 ///
 /// The agent declares which tool calls and terminals can be cancelled in their `capabilities`, with
-/// [`Session::update`]. An update also reports that one was cancelled.
+/// [`Session::update`]. It reports a cancelled tool call or terminal with an update, too.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CancelWork<S = ()>: Send + Sync {
-    /// Starts to cancel a tool call. If the id is unknown or the call has ended, return
-    /// [`Error::invalid_params`](crate::Error::invalid_params).
+    /// Starts to cancel a tool call, without waiting for it to end.
+    ///
+    /// # Errors
+    /// The id is unknown or the call has ended: return [`Error::invalid_params`](crate::Error::invalid_params).
     fn cancel_tool_call(
         &self,
         state: &S,
@@ -29,8 +31,10 @@ pub trait CancelWork<S = ()>: Send + Sync {
         tool_call: &ToolCallId,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Starts to end the command of a terminal. If the id is unknown or the command has exited, return
-    /// [`Error::invalid_params`](crate::Error::invalid_params).
+    /// Starts to stop the command of a terminal, without waiting for it to exit.
+    ///
+    /// # Errors
+    /// The id is unknown or the command has exited: return [`Error::invalid_params`](crate::Error::invalid_params).
     fn cancel_terminal(
         &self,
         state: &S,

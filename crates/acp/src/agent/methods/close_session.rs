@@ -12,8 +12,9 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait CloseSession<S = ()>: Send + Sync {
-    /// Frees what dropping the state does not. The session's turn was cancelled and has ended, and the library no
-    /// longer has the session; its state is dropped next. Also called before an open session is deleted.
+    /// Frees the resources that dropping the state does not free. The session's turn was cancelled and has ended, and
+    /// the library has removed the session. Its state is dropped next. Also called before an open session is archived
+    /// or deleted.
     ///
     /// # Errors
     /// The resources cannot be freed. The session is closed anyway.
@@ -31,7 +32,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
         let Self { side, responder } = self;
         responder.spawn(async move {
             if side.client_info().is_v2() {
-                // Every agent of version 2 supports this, and closing a closed session changes nothing.
+                // Every agent of version 2 supports this, and closing a closed session does nothing.
                 if side.session(&session_id).is_err() {
                     return Ok(CloseSessionResponse::new());
                 }

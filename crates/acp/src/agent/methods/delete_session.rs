@@ -10,10 +10,10 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// The handler of `session/delete`: deletes a session permanently.
 pub trait DeleteSession: Send + Sync {
-    /// Deletes a session. If it was open, it has been closed before: its turn was cancelled and has ended.
+    /// Deletes a session. If the session was open, it has already been closed: its turn was cancelled and has ended.
     ///
     /// # Errors
-    /// The session cannot be deleted. A session that does not exist is not an error: there is nothing left to do.
+    /// The session cannot be deleted. If the session does not exist, that is not an error.
     fn delete(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 

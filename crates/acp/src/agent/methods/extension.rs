@@ -1,4 +1,4 @@
-//! Methods of extensions, whose names start with `_`.
+//! Extension requests, whose methods start with `_`.
 
 use acp_wire::v1::{Extension, SteerRequest};
 use acp_wire::{MessageHandler, Request, read_params};

@@ -1,4 +1,4 @@
-//! `session/list`: lists sessions, page by page.
+//! `session/list`: lists sessions in pages.
 
 use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionArchiveFilter, SessionInfo};
 use acp_wire::{MessageHandler, Request};
@@ -8,14 +8,14 @@ use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/list`: lists sessions.
+/// The handler of `session/list`: lists sessions in pages.
 pub trait ListSessions: Send + Sync {
-    /// Returns a page of sessions: those in `request.cwd` if it is given, starting at `request.cursor`. The agent
-    /// chooses the size of a page and the cursor of the next. An agent that implements
-    /// [`ArchiveSession`](super::ArchiveSession) applies `request.archived`.
+    /// Returns a page of sessions, starting at `request.cursor`. If `request.cwd` is given, lists only sessions with
+    /// that working directory. The agent chooses the page size and the cursor of the next page. An agent that
+    /// implements [`ArchiveSession`](super::ArchiveSession) applies `request.archived`.
     ///
     /// # Errors
-    /// The cursor is not one of this agent, or the sessions cannot be read.
+    /// The cursor is invalid, or the sessions cannot be read.
     fn list(
         &self,
         request: ListSessionsRequest,
@@ -38,7 +38,7 @@ impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentS
                 )));
             }
             match side.agent.list_sessions() {
-                // Every agent of version 2 supports this: at least open sessions are listed.
+                // Every agent of version 2 supports this, and lists at least its open sessions.
                 None if side.client_info().is_v2() => Ok(side.list_open_sessions(&request)),
                 offer => {
                     let offer = require_offer(offer, ListSessionsRequest::METHOD)?;

@@ -1,4 +1,4 @@
-//! `session/load`: opens an existing session and replays it. In version 2 it is `session/resume` with `replayFrom`.
+//! `session/load`: opens an existing session and replays it. In version 2, this is `session/resume` with `replayFrom`.
 
 use acp_wire::{MessageHandler, Request, v1};
 
@@ -12,14 +12,14 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod};
 use crate::session_setup::SessionSetup;
 
 /// The handler of `session/load`: opens an existing session and replays it. Session setup, "Loading Sessions". In
-/// version 2 it is `session/resume` with `replayFrom`.
+/// version 2, this is `session/resume` with `replayFrom`.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait LoadSession<S = ()>: Send + Sync {
-    /// Sends every message and tool call of the session's history through `session`, then returns.
+    /// Replays the session: sends every message and tool call of its history through `session`, then returns.
     ///
     /// # Errors
-    /// The session does not exist, or it cannot be opened. If the client had it open before, it stays open as it was.
+    /// The session does not exist, or it cannot be opened. If the client already had it open, it stays open unchanged.
     fn load(
         &self,
         session: &Session,

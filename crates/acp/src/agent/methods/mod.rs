@@ -1,7 +1,7 @@
-//! The requests of a client, one file each: the trait that an agent implements, and the handling of the request.
+//! The requests of a client, one per file: the trait that an agent implements, and the handling of the request.
 //!
-//! A request is read by the table of its version ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]),
-//! which passes it to the [`MessageHandler`] for its type. A method without one does not compile.
+//! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
+//! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing.
 
 mod archive_session;
 mod auth_status;

@@ -1,4 +1,4 @@
-//! `session/new`: a new session.
+//! `session/new`: opens a new session.
 
 use std::sync::Arc;
 

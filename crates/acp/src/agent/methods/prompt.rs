@@ -1,4 +1,4 @@
-//! `session/prompt`: starts a turn, in `agent/prompt_turn.rs`.
+//! `session/prompt`: starts a turn, which `agent/prompt_turn.rs` runs.
 
 use acp_wire::{MessageHandler, v1, v2};
 

@@ -1,4 +1,4 @@
-//! `providers/list`, `providers/set` and `providers/disable`: the URLs at which models are called.
+//! `providers/list`, `providers/set` and `providers/disable`: configures the URLs of model providers.
 
 use acp_wire::v1::{
     DisableProviderRequest, DisableProviderResponse, ListProvidersRequest, ListProvidersResponse,
@@ -11,8 +11,8 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `providers/list`, `providers/set` and `providers/disable`: the URLs at which models are called, for
-/// clients that route the calls themselves. Unstable.
+/// The handler of `providers/list`, `providers/set` and `providers/disable`: configures the URLs of model providers,
+/// for clients that route requests to models themselves. Unstable.
 pub trait Providers: Send + Sync {
     /// Returns the providers that can be configured, and the current URL of each, without API keys.
     ///
@@ -20,17 +20,17 @@ pub trait Providers: Send + Sync {
     /// The providers cannot be determined.
     fn list(&self) -> impl Future<Output = Result<Vec<ProviderInfo>>> + Send;
 
-    /// Replaces all settings of a provider. Turns that start afterwards use them.
+    /// Replaces all settings of a provider. The next turn uses the new settings.
     ///
     /// # Errors
-    /// The provider does not exist, does not support this wire format, or the URL is invalid
+    /// The provider does not exist or does not support this wire format, or the URL is invalid
     /// ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn set(&self, request: SetProviderRequest) -> impl Future<Output = Result<()>> + Send;
 
     /// Disables a provider. A disabled provider stays disabled.
     ///
     /// # Errors
-    /// The provider is required ([`Error::invalid_params`](crate::Error::invalid_params)).
+    /// The agent requires this provider ([`Error::invalid_params`](crate::Error::invalid_params)).
     fn disable(&self, provider: &ProviderId) -> impl Future<Output = Result<()>> + Send;
 }
 

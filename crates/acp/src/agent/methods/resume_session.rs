@@ -1,4 +1,4 @@
-//! `session/resume`: opens an existing session. In version 2 a replay can be requested as well.
+//! `session/resume`: opens an existing session. In version 2, the client can also request a replay.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::session_setup::SessionSetup;
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait ResumeSession<S = ()>: Send + Sync {
-    /// Opens the session.
+    /// Opens the session without a replay.
     ///
     /// # Errors
-    /// As [`LoadSession::load`](super::LoadSession::load).
+    /// The same as for [`LoadSession::load`](super::LoadSession::load).
     fn resume(
         &self,
         session: &Session,
@@ -54,7 +54,7 @@ impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<A
             Some(v2::ReplayFrom::Start(_)) => OpenMethod::Load,
             Some(_) => {
                 let error =
-                    Error::invalid_params("this agent can replay a session only from its start");
+                    Error::invalid_params("this agent can only replay a session from the start");
                 return self.refuse(error);
             }
         };

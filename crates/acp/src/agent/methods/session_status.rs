@@ -1,4 +1,4 @@
-//! `session/status`: whether a session is in memory.
+//! `session/status`: reports whether a session is in memory.
 
 use acp_wire::v1::{SessionId, SessionStatus, SessionStatusRequest, SessionStatusResponse};
 use acp_wire::{MessageHandler, Request, jsonrpc, v2};
@@ -9,11 +9,11 @@ use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `session/status`: whether a session is in memory. Unstable.
+/// The handler of `session/status`: reports whether a session is in memory. Unstable.
 pub trait CheckSessionStatus: Send + Sync {
-    /// Returns the status of a session that is not open on this connection; the library knows the others. It must
-    /// change nothing, and in particular not open the session. Return `None` if the session does not exist: the
-    /// client gets an error.
+    /// Returns the status of a session that is not open on this connection; the library knows the others. This must not
+    /// change anything, and must not open the session. If it returns `None`, the session does not exist and the client
+    /// gets an error.
     ///
     /// # Errors
     /// The status cannot be determined.

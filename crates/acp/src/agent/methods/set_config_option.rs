@@ -81,8 +81,8 @@ impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<Age
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Sets a config option and reports the change in the other form, too: as a change of mode if the option was set,
-    /// and as config options if the mode was set.
+    /// Sets a config option and reports the change in the other form, too: as a mode change if the client set the
+    /// option, and as config options if it set the mode. Returns the options that the client supports.
     async fn set_option(
         &self,
         session: &Session,
@@ -113,7 +113,7 @@ impl<A: Agent> AgentSide<A> {
         Ok(shown)
     }
 
-    /// Sets the option of a category, for clients that use its predecessor.
+    /// Sets the option of a category, for clients that use the predecessor of config options.
     async fn set_by_category(
         &self,
         session: &SessionId,

@@ -15,10 +15,10 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SetSessionTitle<S = ()>: Send + Sync {
-    /// Stores the title of a session and returns it as stored: it may have been trimmed or truncated. `state` is the
+    /// Stores the title of a session and returns it as stored, for example trimmed or truncated. `state` is the
     /// session's state if it is open. A title that the agent generates must not replace this one.
     ///
-    /// The thread of an open session shows the title without further work: the library sends the update.
+    /// If the session is open, the library sends the update that shows the title in the thread.
     ///
     /// # Errors
     /// The session does not exist

@@ -1,4 +1,4 @@
-//! `_session/steering`: a message for the running turn.
+//! `_session/steering`: adds a message to the running turn.
 
 use acp_wire::v1::{SteerRequest, SteerResponse, SteeringOutcome};
 use acp_wire::{MessageHandler, Request, v2};
@@ -8,17 +8,17 @@ use crate::agent::{Agent, Prompt, Session};
 use crate::error::{Error, Result};
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// The handler of `_session/steering`: a message for the running turn. This is an extension that several agents have.
-/// Clients find it in `_meta.steering.supported` of the response to `initialize`.
+/// The handler of `_session/steering`: adds a message to the running turn. This is an extension that several agents
+/// support. They declare it to clients in `_meta.steering.supported` of the response to `initialize`.
 ///
 /// `S` is the agent's [`State`](super::super::Agent::State).
 pub trait SteerTurn<S = ()>: Send + Sync {
-    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn
-    /// accepts no more messages: the client then sends the message as a prompt.
+    /// Adds a message to the running turn, for the model to read as soon as possible. Returns `false` if the turn does
+    /// not accept more messages; the client then sends the message as a prompt.
     ///
-    /// Called only while [`Agent::prompt`] is running in this session and is not cancelled. Do not send updates of
-    /// the session from here: they wait until this has returned, because they follow the message. An accepted message
-    /// is part of the conversation and goes to the [`Recorder`](super::super::Recorder).
+    /// Called only while [`Agent::prompt`] is running in this session and the turn is not cancelled. Do not send
+    /// updates of this session from here: they must follow the message, so they wait until this method returns. An
+    /// accepted message is part of the conversation and goes to the [`Recorder`](super::super::Recorder).
     ///
     /// # Errors
     /// The message cannot be accepted.
@@ -36,7 +36,7 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
     }
 }
 
-/// The reason when no turn accepts the message.
+/// The reason in the response when no turn accepts the message.
 const NO_TURN: &str = "noRunningTurn";
 
 impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>> {
@@ -67,7 +67,7 @@ impl<A: Agent> AgentSide<A> {
             content: request.prompt,
             meta: request.meta,
         };
-        // What the turn reports in response comes after the message, both in the recording and on the wire.
+        // Updates that follow from the message come after it, both in the recording and on the wire.
         let in_order = session.lock_order().await;
         let state = session.state_of::<A>();
         let taken = match state.filter(|_| session.is_working()) {
@@ -75,7 +75,7 @@ impl<A: Agent> AgentSide<A> {
             None => false,
         };
         if !taken {
-            // A separate turn would have no request whose response could report its end.
+            // Do not start a turn: it would have no request whose response could report its end.
             return Ok(SteerResponse::new(SteeringOutcome::PromptRequired).reason(NO_TURN));
         }
         let id = session.new_message_id();
