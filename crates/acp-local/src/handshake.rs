@@ -61,7 +61,8 @@ pub struct AuthenticatedConnection {
 
 impl fmt::Debug for AuthenticatedConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AuthenticatedConnection").finish_non_exhaustive()
+        f.debug_struct("AuthenticatedConnection")
+            .finish_non_exhaustive()
     }
 }
 

@@ -247,7 +247,10 @@ async fn edit_replaces_exactly_one_text() {
 
         // What cannot be done is said without a question.
         for (edit, why) in [
-            ("/edit a.txt\nfour\n===\n4", "no match for the search text or its first line"),
+            (
+                "/edit a.txt\nfour\n===\n4",
+                "no match for the search text or its first line",
+            ),
             (
                 "/edit a.txt\n two\n===\n4",
                 "line 4 differs only in whitespace",

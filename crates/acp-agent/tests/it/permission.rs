@@ -83,7 +83,10 @@ async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
     for offers in [ALL, NONE] {
         for (command, why) in [
             ("/write a.txt new", "was modified since"),
-            ("/edit a.txt\nold\n===\nnew", "no match for the search text or its first line"),
+            (
+                "/edit a.txt\nold\n===\nnew",
+                "no match for the search text or its first line",
+            ),
         ] {
             let f = AgentFixture::offline(offers).await;
             f.put("a.txt", "old\n");

@@ -130,7 +130,9 @@ pub fn wait_for_thread(
         };
         if tokio::time::timeout(PATIENCE, looking).await.is_err() {
             let shown = thread.read(|thread| format!("{:#?}", thread.items()));
-            panic!("{caller}: the thread did not reach the expected state within {PATIENCE:?}; it shows {shown}");
+            panic!(
+                "{caller}: the thread did not reach the expected state within {PATIENCE:?}; it shows {shown}"
+            );
         }
     }
 }

@@ -44,10 +44,16 @@ impl ScriptedPeer {
                 return Some(line);
             }
             looked_at = self.buffer.len();
-            assert!(looked_at <= LONGEST, "line too long: the limit is {LONGEST} bytes");
+            assert!(
+                looked_at <= LONGEST,
+                "line too long: the limit is {LONGEST} bytes"
+            );
             match input.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return None,
-                Ok(0) => panic!("the other side closed the connection within the line {:?}", excerpt(&self.buffer)),
+                Ok(0) => panic!(
+                    "the other side closed the connection within the line {:?}",
+                    excerpt(&self.buffer)
+                ),
                 Ok(_) => {}
                 Err(error) => panic!("cannot read from the pipe: {error}"),
             }
@@ -272,7 +278,9 @@ impl ScriptedPeer {
                     excerpt(&line)
                 ),
                 Ok(None) => {
-                    panic!("{caller}: expected nothing, but the other side closed the connection; {before}")
+                    panic!(
+                        "{caller}: expected nothing, but the other side closed the connection; {before}"
+                    )
                 }
             }
         }

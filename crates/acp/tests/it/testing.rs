@@ -269,7 +269,8 @@ async fn an_end_and_a_full_pipe_are_told_too() {
     })
     .await;
     assert!(
-        message.contains("expected a JSON-RPC 2.0 message, but the other side closed the connection"),
+        message
+            .contains("expected a JSON-RPC 2.0 message, but the other side closed the connection"),
         "{message}"
     );
     let message = panic_of(peer.send_line("any")).await;
