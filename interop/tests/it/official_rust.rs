@@ -873,7 +873,7 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
     run(&["hello"], &[OFFICIAL_SIMPLE_AGENT])
         .await
         .code(1)
-        .says(&["Method not found", "-32601"]);
+        .says(&["agent error: Method not found: session/new"]);
     // Nothing may be changed, and nothing was.
     run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
         .await
