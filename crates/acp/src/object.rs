@@ -4,7 +4,7 @@ use acp_wire::RawObject;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// Builds a [`RawObject`](acp_wire::RawObject) from fields.
+/// Builds a [`RawObject`] from fields.
 macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {{
         #[allow(unused_mut)]
