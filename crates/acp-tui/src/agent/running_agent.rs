@@ -1,4 +1,4 @@
-//! A running agent, and the functions that start it and open its sessions.
+//! A running agent: its process, its connection, and how its sessions are opened.
 
 use std::fmt;
 use std::path::Path;
@@ -17,10 +17,10 @@ use super::failure::{AgentExit, AgentFailure, broken, disconnected};
 use super::question_queue::QuestionQueue;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
-/// The time limit for an agent to exit after its stdin is closed, and again after it is asked to terminate.
+/// How long an agent has to exit after its stdin is closed, and again after it is asked to terminate.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// The environment that all agents of a chat share.
+/// What all agents of a chat share.
 pub(crate) struct ChatEnvironment {
     pub(crate) cwd: std::path::PathBuf,
     pub(crate) permissions: Permissions,
@@ -126,7 +126,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// Builds the options of the connection.
+/// Builds the connection's options.
 ///
 /// Noise is added to the agent's recorded output, and the user is notified the first time.
 fn connect_options(
@@ -153,7 +153,7 @@ fn connect_options(
 }
 
 impl RunningAgent {
-    /// Waits until the agent ends and describes how; returns `None` if this side closed the connection.
+    /// Waits until the agent ends, and describes how it ended. Returns `None` if this side closed the connection.
     pub(crate) async fn wait_ended(&self) -> Option<AgentFailure> {
         let reason = self.connection.closed().await;
         if matches!(reason, CloseReason::Local) {

@@ -38,7 +38,7 @@ impl acp::Agent for ReadyAgent {
     }
 }
 
-/// Returns a chat with two agents, neither of them started. Its effects are inspected, not performed.
+/// Creates a chat with two agents, neither of them started. Its effects are inspected, not performed.
 fn app() -> (App, Vec<ChatEffect>) {
     let command = AgentCommand::new("cat");
     let permissions = Permissions::default_policy(Policy::Ask);
@@ -49,7 +49,7 @@ fn app() -> (App, Vec<ChatEffect>) {
     App::new(setup, Arc::new(Notify::new()))
 }
 
-/// Returns a connection to an agent in this process. Its child process is an unrelated one that does nothing.
+/// Connects to an agent in this process. Its child process is an unrelated one that does nothing.
 async fn link(app: &App) -> RunningAgent {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
     let process = spawn(&spec, std::path::Path::new("/"), &ChatNotes::default()).unwrap();
@@ -394,7 +394,7 @@ fn happens() -> impl Strategy<Value = TestEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever keys are pressed at whatever size, a screen is drawn and a tab is active.
+    /// Whatever keys are pressed, at whatever screen size, the chat draws a screen and has an active tab.
     #[test]
     fn any_keys_at_any_size_leave_a_chat(all in prop::collection::vec(happens(), 0..60)) {
         let (mut app, _) = app();
