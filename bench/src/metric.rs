@@ -48,8 +48,8 @@ impl Metric {
             Self::AgentPeak => "peak MB, agent",
             Self::ClientPeak => "peak MB, client",
             Self::AgentRest => "MB at rest",
-            Self::AgentSession => "KB a session, agent",
-            Self::ClientSession => "KB a session, client",
+            Self::AgentSession => "KB per session, agent",
+            Self::ClientSession => "KB per session, client",
         }
     }
 

@@ -27,15 +27,23 @@ pub(crate) enum PeerId {
     Python,
     /// The least code that could do it.
     Floor,
-    /// The same, with a write for each message.
+    /// The floor, with one write per message.
     FloorEach,
-    /// Bytes of which nothing is made.
+    /// Raw bytes that nobody parses.
     Raw,
-    /// The least process.
+    /// A process that does nothing but respond once.
     Least,
 }
 
 impl PeerId {
+    /// Returns the name as it stands before "agent" or "client".
+    pub(crate) fn adjective(self) -> &'static str {
+        match self {
+            Self::Ours => "our",
+            other => other.name(),
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
@@ -45,9 +53,9 @@ impl PeerId {
             Self::TypeScript => "TypeScript SDK",
             Self::Python => "Python SDK",
             Self::Floor => "floor",
-            Self::FloorEach => "floor, a write each",
-            Self::Raw => "bytes, a write each",
-            Self::Least => "least process",
+            Self::FloorEach => "floor (one write per message)",
+            Self::Raw => "raw bytes (one write per message)",
+            Self::Least => "smallest process",
         }
     }
 }

@@ -28,7 +28,7 @@ impl PeerIds {
         if self.agent == self.client {
             self.agent.name().to_owned()
         } else {
-            format!("{} agent, {} client", self.agent.name(), self.client.name())
+            format!("{} agent, {} client", self.agent.adjective(), self.client.adjective())
         }
     }
 }
@@ -148,14 +148,14 @@ pub(crate) fn rows() -> Vec<BenchRow> {
         ),
         row(
             "empty-pinned",
-            "Request and answer, one core",
+            "Request and response, one core",
             true,
             BenchWork::Empty,
             &all,
         ),
         row(
             "empty",
-            "Request and answer, two cores",
+            "Request and response, two cores",
             false,
             BenchWork::Empty,
             &all,
@@ -176,28 +176,28 @@ pub(crate) fn rows() -> Vec<BenchRow> {
         ),
         seldom(row(
             "stall",
-            "The client reads nothing for 5 s, the agent streams a million chunks",
+            "The agent streams a million chunks while the client reads nothing for 5 s",
             false,
             BenchWork::Stall(5000),
             &stalled,
         )),
         seldom(row(
             "sleep",
-            "The client's handler takes 5 s, the agent streams a million chunks",
+            "The agent streams a million chunks while the client's handler takes 5 s",
             false,
             BenchWork::Sleep(5000),
             &slow,
         )),
         row(
             "read-pinned",
-            "A file of 64 MiB through `fs/read_text_file`, one core",
+            "A 64 MiB file through `fs/read_text_file`, one core",
             true,
             BenchWork::Read,
             &symmetric,
         ),
         row(
             "read",
-            "A file of 64 MiB through `fs/read_text_file`, two cores",
+            "A 64 MiB file through `fs/read_text_file`, two cores",
             false,
             BenchWork::Read,
             &symmetric,
@@ -232,35 +232,35 @@ pub(crate) fn rows() -> Vec<BenchRow> {
         )),
         row(
             "trace-stream",
-            "Streaming, with and without `acp trace` in between, two cores",
+            "Streaming, with and without `acp trace`, two cores",
             false,
             BenchWork::Stream,
             &traced,
         ),
         row(
             "trace-paced",
-            "Streaming 50,000 messages/s, with and without `acp trace` in between, two cores",
+            "Streaming 50,000 messages/s, with and without `acp trace`, two cores",
             false,
             BenchWork::Pace(50_000),
             &traced,
         ),
         row(
             "trace",
-            "Request and answer, with and without `acp trace` in between, two cores",
+            "Request and response, with and without `acp trace`, two cores",
             false,
             BenchWork::Empty,
             &traced,
         ),
         row(
             "start",
-            "From starting a program to its answer to `initialize`, one core",
+            "From process start to the response to `initialize`, one core",
             true,
             BenchWork::Start,
             &started,
         ),
         row(
             "rest",
-            "An agent with a session open and nothing to do",
+            "An idle agent with one open session",
             false,
             BenchWork::Idle,
             &resting,
@@ -297,7 +297,7 @@ impl RowSetting<'_> {
             (Some(agent), Some(client)) => {
                 PeerPair::start(agent, client, self.processor_for(pinned))
             }
-            _ => Err("not here".into()),
+            _ => Err("not available".into()),
         }
     }
 
@@ -349,7 +349,7 @@ impl RowSetting<'_> {
             }
             BenchWork::Start => self.measure_start(who, row.pinned),
             BenchWork::Idle => {
-                let program = self.peers.agent(who.agent).ok_or("not here")?;
+                let program = self.peers.agent(who.agent).ok_or("not available")?;
                 let memory = to_megabytes(at_rest(program)?.now);
                 Ok(Sample::from([(Metric::AgentRest, memory)]))
             }
@@ -358,7 +358,7 @@ impl RowSetting<'_> {
 
     /// How long a program takes to be there; the median of several starts.
     fn measure_start(&self, who: PeerIds, pinned: bool) -> Result<Sample, BenchError> {
-        let program = self.peers.agent(who.agent).ok_or("not here")?;
+        let program = self.peers.agent(who.agent).ok_or("not available")?;
         let mut times = Vec::new();
         for _ in 0..self.scale(30) {
             times.push(start_of(program, self.processor_for(pinned))?);
