@@ -53,8 +53,8 @@ impl PeerId {
             Self::TypeScript => "TypeScript SDK",
             Self::Python => "Python SDK",
             Self::Floor => "floor",
-            Self::FloorEach => "floor (one write per message)",
-            Self::Raw => "raw bytes (one write per message)",
+            Self::FloorEach => "unbuffered floor",
+            Self::Raw => "raw bytes, unbuffered",
             Self::Least => "smallest process",
         }
     }
