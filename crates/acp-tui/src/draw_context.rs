@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::Theme;
 use crate::images::ImageCanvas;
 
-/// What all drawing code needs to know.
+/// The data that all drawing code needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrawContext<'a> {
     pub(crate) theme: &'a Theme,

@@ -20,7 +20,7 @@ use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 /// How long an agent has to exit after its stdin is closed, and again after it is asked to terminate.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// What all agents of a chat share.
+/// The state that all agents of a chat share.
 pub(crate) struct ChatEnvironment {
     pub(crate) cwd: std::path::PathBuf,
     pub(crate) permissions: Permissions,

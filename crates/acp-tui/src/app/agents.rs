@@ -353,7 +353,7 @@ impl App {
         }
     }
 
-    /// Continues what was interrupted by the login.
+    /// Continues the work that the login interrupted.
     pub(super) fn on_logged_in(
         &mut self,
         key: AgentKey,

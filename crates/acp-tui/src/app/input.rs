@@ -240,7 +240,7 @@ impl App {
         Vec::new()
     }
 
-    /// Cancels what the active tab's agent is doing.
+    /// Cancels the current work of the active tab's agent.
     pub(super) fn cancel(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();

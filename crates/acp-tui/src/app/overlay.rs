@@ -36,7 +36,7 @@ pub(super) enum ChatOverlay {
     PromptLine(LinePurpose, PromptLine),
 }
 
-/// What the text of a single-line input is for.
+/// The purpose of a single-line input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinePurpose {
     Rename,
@@ -314,7 +314,7 @@ fn grouped_values(
     }
 }
 
-/// What a key did to an overlay.
+/// The effect of a key on an overlay.
 enum OverlayOutcome {
     KeepOpen,
     Close,

@@ -11,7 +11,7 @@ use crate::input::LineInput;
 /// The maximum length of the input, in bytes.
 const MAX_BYTES: usize = 4 * 1024;
 
-/// What a key did to the line.
+/// The effect of a key on the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptLineOutcome {
     KeepOpen,

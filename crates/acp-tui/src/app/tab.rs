@@ -182,7 +182,7 @@ impl Tab {
         self.thread.read(|thread| view.select(by, thread));
     }
 
-    /// Returns what the agent accepts in prompts.
+    /// Returns the types of content that the agent accepts in prompts.
     pub(super) fn prompt_capabilities(&self) -> PromptCapabilities {
         let session = self.session.as_ref();
         session

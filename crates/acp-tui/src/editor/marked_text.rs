@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a mark stands for.
+/// The content that a mark stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum MarkContent {
     /// Pasted text. The label shows its length.

@@ -49,7 +49,7 @@ pub(crate) enum EditorOutcome {
     Changed,
     /// The prompt should be [taken](PromptEditor::take) and sent.
     Submit,
-    /// The request was not carried out, or not exactly. The message tells the user why.
+    /// The editor did nothing, or something other than requested. The message tells the user why.
     Note(String),
 }
 
@@ -119,7 +119,8 @@ impl PromptEditor {
         }
     }
 
-    /// Sets what the agent accepts in prompts (specification: Initialization). Affects files attached from now on.
+    /// Sets the types of content that the agent accepts in prompts (specification: Initialization). Affects files
+    /// attached from now on.
     pub(crate) fn set_prompt_capabilities(&mut self, takes: PromptCapabilities) {
         self.prompt_capabilities = takes;
     }
@@ -287,7 +288,7 @@ impl PromptEditor {
         }
     }
 
-    /// Replaces the text with a prompt from the history. Undo restores what the user wrote.
+    /// Replaces the text with a prompt from the history. Undo restores the user's own text.
     fn recall(&mut self, entry: &HistoryEntry) {
         let marked = restore_marks(entry, self.files.root());
         self.buffer.replace_all(marked);

@@ -54,7 +54,7 @@ pub(crate) enum SearchDirection {
     Forward,
 }
 
-/// What counts as a word.
+/// The kind of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
     /// Letters and digits, as for the Alt keys of shells.

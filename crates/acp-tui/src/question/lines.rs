@@ -1,4 +1,4 @@
-//! Builds lines in which nothing is hidden: what the user decides about is shown to the last character.
+//! Builds the lines of a question, in which text is shown to the last character.
 //!
 //! Characters that are invisible, or that change how other text looks, are written out as [`literal`] describes, in the
 //! style of a warning.

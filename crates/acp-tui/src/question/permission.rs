@@ -19,8 +19,8 @@ use crate::text::columns::pluralize;
 use crate::text::diff::{DiffLayout, DiffRequest, diff};
 use crate::text::fit::fit;
 
-/// The maximum amount of a question's text that is laid out, in bytes. Nobody reads more, and a request that is not
-/// shown in full cannot be allowed.
+/// The maximum amount of a question's text that is laid out, in bytes. Users do not read more, and a request that is
+/// not shown in full cannot be allowed.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// The maximum length of a title or option name, in characters.
@@ -233,7 +233,7 @@ impl PermissionView {
         }
     }
 
-    /// Builds the lines that say which agent wants to do what.
+    /// Builds the first lines, which name the agent and the action that it requests.
     fn render_head(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut lines = Vec::new();

@@ -37,7 +37,7 @@ pub(super) struct ItemRequest<'a> {
 /// The layout of an item.
 #[derive(Default)]
 pub(super) struct ItemLayout {
-    /// What the layout depends on, as of its last update.
+    /// The values that the layout depends on, as of its last update.
     key: Option<ItemLayoutKey>,
     /// The drawing that last updated the layout, because one update per drawing is enough.
     drawing: u64,

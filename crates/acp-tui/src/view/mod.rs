@@ -44,7 +44,7 @@ struct LinePosition {
     line: usize,
 }
 
-/// What the view is anchored to.
+/// The position that the view is anchored to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScrollAnchor {
     /// The end of the thread, which the view follows.
@@ -87,7 +87,7 @@ pub(crate) struct ThreadView {
     open_overrides: HashMap<usize, bool>,
     pub(crate) detail: DetailState,
     selected: Option<usize>,
-    /// What the last drawing showed.
+    /// The part of the thread that the last drawing showed.
     viewport: ViewportState,
     /// The rows of images in the last drawing.
     images: Vec<ImageRow>,

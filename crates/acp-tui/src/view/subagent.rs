@@ -1,6 +1,6 @@
-//! Lays out subagents: a line with the task and its status, and below it what the subagent does.
+//! Lays out subagents: a line with the task and its status, followed by the subagent's work.
 //!
-//! If collapsed, only the last lines of that are shown.
+//! A collapsed subagent shows only its last lines.
 
 use std::collections::HashMap;
 
@@ -141,7 +141,7 @@ impl SubagentLayout {
     }
 }
 
-/// Builds the first line: the task, and what the subagent is doing.
+/// Builds the first line: the task, and the subagent's current activity.
 fn render_head(subagent: &ThreadSubagent, look: &DrawContext<'_>) -> Line<'static> {
     let theme = look.theme;
     let (sign, style, doing) = match &subagent.state {

@@ -31,7 +31,7 @@ const MAX_SCROLLBACK_LINES: usize = 2_000;
 /// The maximum size of the scrolled-off lines kept, in bytes.
 const MAX_SCROLLBACK_BYTES: usize = 4 * 1024 * 1024;
 
-/// The screen height if the agent does not specify one. It is higher than what most commands redraw.
+/// The screen height if the agent does not specify one. Most commands redraw fewer lines.
 const DEFAULT_ROWS: u16 = 50;
 
 /// The maximum number of rows or columns that an agent can specify.
