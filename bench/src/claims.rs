@@ -1,11 +1,11 @@
-//! What this project promises of its speed, and whether a run bears it out.
+//! The promises about performance, and whether a run keeps them.
 
 use crate::metric::Metric;
 use crate::peers::PeerId;
 use crate::results::Results;
 use crate::rows::FILE;
 
-/// A promise: what was measured, and its bound.
+/// A promise: a measured value and its bound.
 #[derive(Debug)]
 pub(crate) struct Claim {
     pub(crate) title: String,
@@ -36,7 +36,7 @@ use Metric::{
 };
 use PeerId::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
 
-/// Those of which all that is needed was measured.
+/// Returns the promises for which all values were measured.
 pub(crate) fn claims(results: &Results) -> Vec<Claim> {
     let mut claims = Vec::new();
     let median = |row: &str, who: PeerId, metric| results.median(row, who, who, metric);
@@ -54,11 +54,15 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
         |row: &str, metric, to: PeerId| Some(median(row, Ours, metric)? / median(row, to, metric)?);
     for (row, place) in [("stream-pinned", "one core"), ("stream", "two cores")] {
         for (metric, side) in [(AgentCpu, "agent"), (ClientCpu, "client")] {
-            let what = format!("streaming, {place}: the {side}'s CPU per message relative to the floor");
+            let what =
+                format!("streaming, {place}: the {side}'s CPU per message relative to the floor");
             add(what, ratio(row, metric, Floor), AtMost(1.6), "×");
         }
         for (who, bound) in [(Rust, 20.0), (TypeScript, 12.0)] {
-            let what = format!("streaming, {place}: messages/s relative to the {}", who.name());
+            let what = format!(
+                "streaming, {place}: messages/s relative to the {}",
+                who.name()
+            );
             add(what, ratio(row, Rate, who), AtLeast(bound), "×");
         }
     }

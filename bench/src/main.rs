@@ -1,4 +1,4 @@
-//! Does the same work with this project and with its peers, measures it and reports.
+//! Runs the same workloads with this library and with its peers, measures them, and writes a report.
 
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]

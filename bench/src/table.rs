@@ -133,8 +133,7 @@ pub(crate) fn row(all: &[Runs]) -> String {
 
 /// Formats the table of promises, with whether each holds.
 pub(crate) fn claims(claims: &[Claim]) -> String {
-    let mut text =
-        "\n### Promises\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
+    let mut text = "\n### Promises\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
     for claim in claims {
         let (word, bound) = match claim.bound {
             ClaimBound::AtMost(bound) => ("at most", bound),

@@ -35,10 +35,10 @@ pub(crate) struct EffectWorker {
 }
 
 impl EffectWorker {
-    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, around: Arc<ChatEnvironment>) -> Self {
+    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, environment: Arc<ChatEnvironment>) -> Self {
         Self {
             events,
-            environment: around,
+            environment: environment,
             watches: HashMap::new(),
             paste_dir: None,
         }
@@ -104,38 +104,46 @@ impl EffectWorker {
     }
 
     fn start(&self, effect: ChatEffect) {
-        let around = Arc::clone(&self.environment);
+        let environment = Arc::clone(&self.environment);
         match effect {
             ChatEffect::StartAgent {
                 agent,
                 stamp,
                 spec,
-                desk,
+                questions,
                 notes,
             } => {
                 let events = self.events.clone();
                 self.spawn_task(async move {
-                    let ended = |trouble| {
+                    let ended = |failure| {
                         Some(ChatEvent::AgentEnded {
                             agent,
                             stamp,
-                            trouble,
+                            failure,
                         })
                     };
-                    let process = match agent::spawn(&spec, &around.cwd, &notes) {
+                    let process = match agent::spawn(&spec, &environment.cwd, &notes) {
                         Ok(process) => process,
-                        Err(trouble) => return ended(trouble),
+                        Err(failure) => return ended(failure),
                     };
-                    around.wake.notify_one();
+                    environment.wake.notify_one();
                     let spawned = ChatEvent::AgentSpawned {
                         agent,
                         stamp,
                         process: Arc::clone(&process),
                     };
                     events.send(spawned).await.ok()?;
-                    let link = match agent::connect(&spec, &around, process, &desk, &notes).await {
+                    let link = match agent::connect(
+                        &spec,
+                        &environment,
+                        process,
+                        &questions,
+                        &notes,
+                    )
+                    .await
+                    {
                         Ok(link) => link,
-                        Err(trouble) => return ended(trouble),
+                        Err(failure) => return ended(failure),
                     };
                     let connected = ChatEvent::AgentConnected {
                         agent,
@@ -159,9 +167,11 @@ impl EffectWorker {
                 link,
                 spec,
                 how,
-                wishes,
+                initial_options,
             } => self.spawn_task(async move {
-                let result = link.open(&spec, &around.cwd, &how, &wishes).await;
+                let result = link
+                    .open(&spec, &environment.cwd, &how, &initial_options)
+                    .await;
                 let name = match &how {
                     SessionSource::Existing(id) => {
                         let named = read_names(spec.names.clone()).await.into_iter();

@@ -168,40 +168,40 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_waits_until_it_is_answered_or_withdrawn() {
-        let desk = QuestionQueue::new(Arc::default());
-        let first = desk.ask(permission("a"));
-        let second = desk.ask(permission("b"));
+        let questions = QuestionQueue::new(Arc::default());
+        let first = questions.ask(permission("a"));
+        let second = questions.ask(permission("b"));
         tokio::pin!(first);
         {
             tokio::pin!(second);
             assert!(futures_util::poll!(first.as_mut()).is_pending());
             assert!(futures_util::poll!(second.as_mut()).is_pending());
-            let open = desk.open();
+            let open = questions.open();
             assert_eq!(open.len(), 2);
             assert_eq!(open[0].session.as_ref().map(|id| id.as_str()), Some("a"));
         }
         // The second future was dropped, so its question was withdrawn.
-        let open = desk.open();
+        let open = questions.open();
         assert_eq!(open.len(), 1);
-        desk.answer(open[0].id, ChatAnswer::Permission(Some("yes".into())));
+        questions.answer(open[0].id, ChatAnswer::Permission(Some("yes".into())));
         match first.await {
             Some(ChatAnswer::Permission(Some(id))) => assert_eq!(id.as_str(), "yes"),
             other => panic!("{other:?}"),
         }
-        assert!(desk.open().is_empty());
+        assert!(questions.open().is_empty());
     }
 
     #[tokio::test]
     async fn a_cancelled_turn_has_no_questions() {
-        let desk = QuestionQueue::new(Arc::default());
-        let asked = desk.ask(permission("a"));
+        let questions = QuestionQueue::new(Arc::default());
+        let asked = questions.ask(permission("a"));
         tokio::pin!(asked);
         assert!(futures_util::poll!(asked.as_mut()).is_pending());
-        desk.drop_session(&"b".into());
-        assert_eq!(desk.open().len(), 1);
-        desk.drop_session(&"a".into());
+        questions.drop_session(&"b".into());
+        assert_eq!(questions.open().len(), 1);
+        questions.drop_session(&"a".into());
         assert!(asked.await.is_none());
-        desk.close();
-        assert!(desk.ask(permission("a")).await.is_none());
+        questions.close();
+        assert!(questions.ask(permission("a")).await.is_none());
     }
 }

@@ -93,7 +93,7 @@ impl ChatAgent {
             agent: key,
             stamp: self.last_start,
             spec: Arc::clone(&self.spec),
-            desk: Arc::clone(&self.questions),
+            questions: Arc::clone(&self.questions),
             notes: Arc::clone(&self.notes),
         })
     }
@@ -133,7 +133,7 @@ impl App {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
-        let (agent_key, how, wishes) = (
+        let (agent_key, how, initial_options) = (
             tab.agent,
             tab.session_source.clone(),
             tab.initial_options.clone(),
@@ -152,7 +152,7 @@ impl App {
                     link,
                     spec,
                     how,
-                    wishes,
+                    initial_options,
                 }]
             }
             None => {
@@ -222,7 +222,7 @@ impl App {
         &mut self,
         key: AgentKey,
         stamp: AgentStart,
-        trouble: AgentFailure,
+        failure: AgentFailure,
     ) -> Vec<ChatEffect> {
         if !self.is_current(key, stamp) {
             return Vec::new();
@@ -232,7 +232,7 @@ impl App {
         };
         agent.state = AgentState::Ended;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
-            tab.on_agent_ended(&trouble);
+            tab.on_agent_ended(&failure);
         }
         Vec::new()
     }
@@ -362,7 +362,7 @@ impl App {
         let logged_in = result.is_ok();
         match result {
             Ok(()) => self.show_note("logged in"),
-            Err(trouble) => self.show_note(format!("login failed: {}", trouble.to_text())),
+            Err(failure) => self.show_note(format!("login failed: {}", failure.to_text())),
         }
         // The agent was stopped for its login program.
         if matches!(
@@ -400,7 +400,7 @@ impl App {
     ) -> Vec<ChatEffect> {
         match result {
             Ok(()) => self.show_note("logged out"),
-            Err(trouble) => self.show_note(format!("logout failed: {}", trouble.to_text())),
+            Err(failure) => self.show_note(format!("logout failed: {}", failure.to_text())),
         }
         Vec::new()
     }
@@ -447,8 +447,8 @@ impl App {
                 }
                 self.show_note("session deleted");
             }
-            Err(trouble) => {
-                self.show_note(format!("cannot delete the session: {}", trouble.to_text()))
+            Err(failure) => {
+                self.show_note(format!("cannot delete the session: {}", failure.to_text()))
             }
         }
         Vec::new()

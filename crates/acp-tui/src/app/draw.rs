@@ -246,8 +246,8 @@ impl App {
                 Some(turn) if turn.cancelled_at.is_some() => "cancelling".to_owned(),
                 _ => tab.thread.read(activity_text),
             };
-            let deaf = turn.and_then(|turn| turn.cancelled_at);
-            if deaf.is_some_and(|cancelled| cancelled.elapsed() > SLOW_CANCEL) {
+            let cancelled_at = turn.and_then(|turn| turn.cancelled_at);
+            if cancelled_at.is_some_and(|cancelled| cancelled.elapsed() > SLOW_CANCEL) {
                 let again = self.keys_of(KeyAction::Restart);
                 let text =
                     format!("cancelling… the agent has not stopped yet   {again}: restart agent");

@@ -26,7 +26,7 @@ pub(crate) enum ChatEffect {
         agent: AgentKey,
         stamp: AgentStart,
         spec: Arc<AgentSpec>,
-        desk: Arc<QuestionQueue>,
+        questions: Arc<QuestionQueue>,
         notes: Arc<ChatNotes>,
     },
     /// Stop an agent and the processes it started.
@@ -41,7 +41,7 @@ pub(crate) enum ChatEffect {
         link: RunningAgent,
         spec: Arc<AgentSpec>,
         how: SessionSource,
-        wishes: InitialOptions,
+        initial_options: InitialOptions,
     },
     /// Send a prompt and wait for its turn to end.
     SendPrompt {

@@ -54,7 +54,7 @@ pub(crate) enum ChatEvent {
     AgentEnded {
         agent: AgentKey,
         stamp: AgentStart,
-        trouble: AgentFailure,
+        failure: AgentFailure,
     },
     LoggedIn {
         agent: AgentKey,

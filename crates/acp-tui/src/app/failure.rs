@@ -65,7 +65,7 @@ impl App {
             return Vec::new();
         };
         let name = terminal_text::clean_line(&agent.spec.name);
-        let mut told = WrappedFailure {
+        let mut panel = WrappedFailure {
             lines: Vec::new(),
             width,
         };
@@ -75,34 +75,34 @@ impl App {
                     .starting_since()
                     .is_some_and(|t| t.elapsed() > SLOW_RESPONSE);
                 if slow && let Some(process) = agent.process() {
-                    told.push_output(&tail(&process), MAX_OUTPUT_LINES, theme.dim);
-                    told.push_text(self.silent_agent_text(tab, &name), theme.warn);
+                    panel.push_output(&tail(&process), MAX_OUTPUT_LINES, theme.dim);
+                    panel.push_text(self.silent_agent_text(tab, &name), theme.warn);
                 }
             }
-            TabPhase::LoginRequired(what) => self.push_login_required(tab, agent, what, &mut told),
-            TabPhase::Failed(trouble) => {
-                match trouble {
+            TabPhase::LoginRequired(what) => self.push_login_required(tab, agent, what, &mut panel),
+            TabPhase::Failed(failure) => {
+                match failure {
                     AgentFailure::Exited(gone) => {
-                        told.push_text(
+                        panel.push_text(
                             format!("{name} {}", terminal_text::clean_line(&gone.description)),
                             theme.bad,
                         );
-                        told.push_output(&gone.output_tail, MAX_LINES - 5, theme.dim);
-                        self.push_remedy(agent, gone, &mut told);
+                        panel.push_output(&gone.output_tail, MAX_LINES - 5, theme.dim);
+                        self.push_remedy(agent, gone, &mut panel);
                     }
                     other => {
                         let what = other.to_text();
-                        told.push_text(format!("cannot open the session: {what}"), theme.bad);
+                        panel.push_text(format!("cannot open the session: {what}"), theme.bad);
                         let hint = agent.spec.hint.of(&what, false);
-                        told.lines.extend(self.hint_lines(hint, width));
+                        panel.lines.extend(self.hint_lines(hint, width));
                     }
                 }
-                told.push_text(self.retry_text(tab, agent, trouble), theme.accent);
+                panel.push_text(self.retry_text(tab, agent, failure), theme.accent);
             }
             TabPhase::Open => {}
         }
-        told.lines.truncate(MAX_LINES);
-        told.lines
+        panel.lines.truncate(MAX_LINES);
+        panel.lines
     }
 
     /// Describes an agent that has not responded for a while.
@@ -125,7 +125,7 @@ impl App {
         tab: &Tab,
         agent: &ChatAgent,
         what: &str,
-        told: &mut WrappedFailure,
+        panel: &mut WrappedFailure,
     ) {
         let theme = &self.setup.theme;
         let (name, what) = (
@@ -136,11 +136,11 @@ impl App {
         let methods = agent.connection().map(|agent| agent.auth_methods().len());
         let hint = agent.spec.hint.of(&what, true);
         if methods == Some(0) {
-            told.push_text(format!("{name} says: {what}"), theme.warn);
-            told.lines.extend(self.hint_lines(hint, told.width));
+            panel.push_text(format!("{name} says: {what}"), theme.warn);
+            panel.lines.extend(self.hint_lines(hint, panel.width));
             let elsewhere = "The agent offers no way to log in from here. If it requires a login, use its own program.";
-            told.push_text(elsewhere.to_owned(), theme.dim);
-            told.push_text(format!("{again}: try again"), theme.accent);
+            panel.push_text(elsewhere.to_owned(), theme.dim);
+            panel.push_text(format!("{again}: try again"), theme.accent);
         } else {
             // Agents with nothing to add send the specification's own message.
             let known = Rpc::auth_required().message;
@@ -149,10 +149,10 @@ impl App {
                 what if what.eq_ignore_ascii_case(&known) => String::new(),
                 what => format!(": {what}"),
             };
-            told.push_text(format!("{name} requires you to log in{more}"), theme.warn);
-            told.lines.extend(self.hint_lines(hint, told.width));
+            panel.push_text(format!("{name} requires you to log in{more}"), theme.warn);
+            panel.lines.extend(self.hint_lines(hint, panel.width));
             let login = self.key_label(tab, "l", KeyAction::Login);
-            told.push_text(
+            panel.push_text(
                 format!("{login}: log in   {again}: try again"),
                 theme.accent,
             );
@@ -166,27 +166,27 @@ impl App {
     }
 
     /// Adds advice for an agent that does not start.
-    fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, told: &mut WrappedFailure) {
+    fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, panel: &mut WrappedFailure) {
         let theme = &self.setup.theme;
         match (gone.remedy, &agent.spec.install) {
             (Remedy::Install, Some(install)) => {
-                told.push_text(format!("install it with: {install}"), theme.warn);
+                panel.push_text(format!("install it with: {install}"), theme.warn);
             }
             (Remedy::Version2, _) => {
                 let draft = "v: use protocol version 2 (draft)";
-                told.push_text(draft.to_owned(), theme.accent);
+                panel.push_text(draft.to_owned(), theme.accent);
             }
             _ => {}
         }
         let said = format!("{} {}", gone.description, gone.output_tail);
         let hint = agent.spec.hint.of(&said, false);
-        told.lines.extend(self.hint_lines(hint, told.width));
+        panel.lines.extend(self.hint_lines(hint, panel.width));
     }
 
     /// Describes the keys that retry.
-    fn retry_text(&self, tab: &Tab, agent: &ChatAgent, trouble: &AgentFailure) -> String {
+    fn retry_text(&self, tab: &Tab, agent: &ChatAgent, failure: &AgentFailure) -> String {
         let again = self.key_label(tab, "r", KeyAction::Restart);
-        let lost = matches!(trouble, AgentFailure::SessionNotFound(_));
+        let lost = matches!(failure, AgentFailure::SessionNotFound(_));
         match &tab.session_source {
             SessionSource::New => format!("{again}: retry"),
             SessionSource::Existing(_) if lost => format!("{again}: new session"),

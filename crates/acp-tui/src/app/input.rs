@@ -148,7 +148,7 @@ impl App {
         }
         let agent = self.tabs.get(self.active)?.agent;
         let agent = self.agent(agent)?;
-        let (desk, name) = (std::sync::Arc::clone(&agent.questions), agent.name());
+        let (questions, name) = (std::sync::Arc::clone(&agent.questions), agent.name());
         let tab = self.active_tab_mut()?;
         let question = tab.question.as_mut()?;
         match question.key(key, Instant::now()) {
@@ -164,7 +164,7 @@ impl App {
                 }])
             }
             question::QuestionOutcome::Answer(answer) => {
-                tab.answer(&desk, &name, answer);
+                tab.answer(&questions, &name, answer);
                 Some(Vec::new())
             }
         }
@@ -248,14 +248,14 @@ impl App {
         if !tab.is_working() && tab.question.is_none() {
             return Vec::new();
         }
-        let Some(desk) = self
+        let Some(questions) = self
             .agent(tab.agent)
             .map(|agent| std::sync::Arc::clone(&agent.questions))
         else {
             return Vec::new();
         };
         self.active_tab_mut()
-            .map(|tab| tab.cancel(&desk))
+            .map(|tab| tab.cancel(&questions))
             .unwrap_or_default()
     }
 }

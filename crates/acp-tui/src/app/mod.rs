@@ -89,7 +89,7 @@ pub(crate) struct App {
 impl App {
     /// Creates the state of a new chat. `wake` is notified when there is something new to show.
     pub(crate) fn new(mut setup: ChatSetup, wake: Arc<Notify>) -> (Self, Vec<ChatEffect>) {
-        let around = Arc::new(ChatEnvironment {
+        let environment = Arc::new(ChatEnvironment {
             cwd: setup.cwd.clone(),
             permissions: setup.permissions.clone(),
             sandbox: setup.sandbox.clone(),
@@ -115,7 +115,7 @@ impl App {
         };
         let mut app = Self {
             setup,
-            environment: around,
+            environment: environment,
             agents,
             files,
             history,
@@ -132,13 +132,13 @@ impl App {
             done: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
-        let (name, wishes) = (
+        let (name, initial_options) = (
             app.setup.name.take(),
             std::mem::take(&mut app.setup.initial_options),
         );
         if let Some(tab) = app.tabs.first_mut() {
             // The session is opened later, once the agent has responded.
-            (tab.pending_name, tab.initial_options) = (name, wishes);
+            (tab.pending_name, tab.initial_options) = (name, initial_options);
         }
         if let Some(prompt) = app.setup.prompt.take()
             && let Some(tab) = app.tabs.first_mut()
@@ -195,8 +195,8 @@ impl App {
             ChatEvent::AgentEnded {
                 agent,
                 stamp,
-                trouble,
-            } => self.on_ended(agent, stamp, trouble),
+                failure,
+            } => self.on_ended(agent, stamp, failure),
             ChatEvent::LoggedIn { agent, result } => self.on_logged_in(agent, result),
             ChatEvent::LoggedOut { agent, result } => self.on_logged_out(agent, result),
             ChatEvent::SessionOpened { tab, result, name } => {
@@ -213,8 +213,8 @@ impl App {
                 Vec::new()
             }
             ChatEvent::OptionSet { tab, result } => {
-                if let Err(trouble) = result {
-                    self.show_error(tab, &trouble);
+                if let Err(failure) = result {
+                    self.show_error(tab, &failure);
                 }
                 Vec::new()
             }

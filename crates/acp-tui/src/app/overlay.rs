@@ -92,9 +92,9 @@ impl SessionPicker {
                 self.picker.set_loading(more.is_some());
                 more
             }
-            Err(trouble) => {
+            Err(failure) => {
                 self.picker.set_loading(false);
-                self.picker.set_error(Some(trouble.to_text()));
+                self.picker.set_error(Some(failure.to_text()));
                 None
             }
         }

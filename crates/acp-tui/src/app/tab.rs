@@ -144,14 +144,14 @@ impl Tab {
     }
 
     /// Takes the open questions from the queue.
-    pub(super) fn collect(&mut self, desk: &QuestionQueue, name: &str) {
+    pub(super) fn collect(&mut self, questions: &QuestionQueue, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
             // A question without a session is shown in a tab that waits for the agent.
             None => !matches!(self.phase, TabPhase::Failed(_)),
         };
-        let open: Vec<Arc<OpenQuestion>> = desk.open().into_iter().filter(mine).collect();
+        let open: Vec<Arc<OpenQuestion>> = questions.open().into_iter().filter(mine).collect();
         let commands = self.thread.read(|thread| {
             let commands = thread.commands();
             (commands != self.commands).then(|| commands.to_vec())
@@ -265,14 +265,14 @@ impl Tab {
     }
 
     /// Cancels the turn, or the work that the agent does outside of a turn.
-    pub(super) fn cancel(&mut self, desk: &QuestionQueue) -> Vec<ChatEffect> {
+    pub(super) fn cancel(&mut self, questions: &QuestionQueue) -> Vec<ChatEffect> {
         let Some(session) = self.session.clone() else {
             return Vec::new();
         };
         if let Some(turn) = &mut self.turn {
             turn.cancelled_at.get_or_insert_with(Instant::now);
         }
-        desk.drop_session(session.id());
+        questions.drop_session(session.id());
         vec![ChatEffect::CancelTurn { session }]
     }
 
@@ -291,8 +291,8 @@ impl Tab {
             }
             // Reported when the agent's end is handled.
             Err(AgentFailure::Exited(_)) => {}
-            Err(trouble) => {
-                self.last_turn_end = Some(LastTurnEnd::Failed(trouble.to_text()));
+            Err(failure) => {
+                self.last_turn_end = Some(LastTurnEnd::Failed(failure.to_text()));
             }
         }
     }
@@ -314,7 +314,7 @@ impl Tab {
     }
 
     /// Handles the end of the agent. The conversation stays visible.
-    pub(super) fn on_agent_ended(&mut self, trouble: &AgentFailure) {
+    pub(super) fn on_agent_ended(&mut self, failure: &AgentFailure) {
         self.session = None;
         self.question = None;
         self.question_count = 0;
@@ -322,7 +322,7 @@ impl Tab {
         if self.turn.take().is_some() {
             self.last_turn_end = None;
         }
-        self.phase = TabPhase::Failed(trouble.clone());
+        self.phase = TabPhase::Failed(failure.clone());
     }
 
     /// Clears the thread before a replay.
@@ -336,10 +336,10 @@ impl Tab {
     }
 
     /// Answers the open question.
-    pub(super) fn answer(&mut self, desk: &QuestionQueue, name: &str, answer: ChatAnswer) {
+    pub(super) fn answer(&mut self, questions: &QuestionQueue, name: &str, answer: ChatAnswer) {
         if let Some(question) = self.question.take() {
-            desk.answer(question.id(), answer);
+            questions.answer(question.id(), answer);
         }
-        self.collect(desk, name);
+        self.collect(questions, name);
     }
 }

@@ -70,10 +70,10 @@ async fn link(app: &App) -> RunningAgent {
     let connection = acp::testing::start_client(ours, PlainClient, acp::Options::new())
         .await
         .unwrap();
-    let around: &ChatEnvironment = app.environment();
-    let asks = crate::agent::QuestionQueue::new(Arc::clone(&around.wake));
+    let environment: &ChatEnvironment = app.environment();
+    let asks = crate::agent::QuestionQueue::new(Arc::clone(&environment.wake));
     let host = acp_host::Host::new(
-        around.permissions.clone(),
+        environment.permissions.clone(),
         crate::agent::ChatPrompter(asks),
         ["/".into()],
     );
@@ -152,7 +152,7 @@ async fn opened(app: &mut App) -> (ClientSession, Vec<ChatEffect>) {
 }
 
 fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
-    let trouble = AgentFailure::Exited(AgentExit {
+    let failure = AgentFailure::Exited(AgentExit {
         description: "ended: exit code 1".to_owned(),
         output_tail: "out of memory".to_owned(),
         remedy: Remedy::Unknown,
@@ -161,7 +161,7 @@ fn ended(app: &mut App, stamp: AgentStart) -> Vec<ChatEffect> {
     app.update(ChatEvent::AgentEnded {
         agent,
         stamp,
-        trouble,
+        failure,
     })
 }
 
@@ -310,12 +310,12 @@ async fn a_question_goes_with_its_agent_and_others_are_not_touched() {
         vec![option],
         session.thread().clone(),
     );
-    let desk = Arc::clone(&app.agents[0].questions);
+    let questions = Arc::clone(&app.agents[0].questions);
     let question = crate::agent::ChatQuestion::Permission(
         Box::new(request),
         acp_host::AlwaysEffect::LeftToAgent,
     );
-    let asking = tokio::spawn(async move { desk.ask(question).await });
+    let asking = tokio::spawn(async move { questions.ask(question).await });
     while app.agents[0].questions.open().is_empty() {
         tokio::task::yield_now().await;
     }

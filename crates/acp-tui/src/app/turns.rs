@@ -44,8 +44,8 @@ impl App {
             }
             // Reported when the agent's end is handled, with more detail.
             Err(AgentFailure::Exited(_)) if matches!(tab.phase, TabPhase::Failed(_)) => Vec::new(),
-            Err(trouble) => {
-                tab.phase = TabPhase::Failed(trouble);
+            Err(failure) => {
+                tab.phase = TabPhase::Failed(failure);
                 Vec::new()
             }
         }
@@ -113,14 +113,14 @@ impl App {
     }
 
     /// Shows a failed operation, unless it was a turn.
-    pub(super) fn show_error(&mut self, key: TabKey, trouble: &AgentFailure) {
-        if let AgentFailure::LoginRequired(what) = trouble
+    pub(super) fn show_error(&mut self, key: TabKey, failure: &AgentFailure) {
+        if let AgentFailure::LoginRequired(what) = failure
             && let Some(tab) = self.tab_mut(key)
         {
             tab.phase = TabPhase::LoginRequired(what.clone());
             return;
         }
-        self.show_note(trouble.to_text());
+        self.show_note(failure.to_text());
     }
 
     /// Attaches the clipboard's image to the prompt.
@@ -132,11 +132,11 @@ impl App {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
-        let told = match result.map(|file| tab.editor.attach(&file)) {
+        let outcome = match result.map(|file| tab.editor.attach(&file)) {
             Ok(EditorOutcome::Note(why)) | Err(why) => why,
             Ok(_) => return Vec::new(),
         };
-        self.show_note(told);
+        self.show_note(outcome);
         Vec::new()
     }
 

@@ -249,8 +249,8 @@ impl PromptEditor {
             if before.ends_with(|c: char| !c.is_whitespace()) {
                 named.replace(0..0, &MarkedText::from(" "));
             }
-            if let told @ EditorOutcome::Note(_) = self.insert(named) {
-                return told;
+            if let outcome @ EditorOutcome::Note(_) = self.insert(named) {
+                return outcome;
             }
         }
         outcome

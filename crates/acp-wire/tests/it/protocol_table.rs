@@ -211,7 +211,11 @@ fn methods(text: &mut String) {
             }
         }
     }
-    write!(text, "\nUnstable methods, and the reasons for supporting them:\n\n{notes}").unwrap();
+    write!(
+        text,
+        "\nUnstable methods, and the reasons for supporting them:\n\n{notes}"
+    )
+    .unwrap();
 }
 
 fn types(row: &Method) -> String {
