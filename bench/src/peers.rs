@@ -19,6 +19,12 @@ pub(crate) enum PeerId {
     Traced,
     /// The bundled agent, `acp agent`.
     AcpAgent,
+    /// An earlier build of this project.
+    Before,
+    /// The same, recorded by its own `acp trace` in between.
+    BeforeTraced,
+    /// The bundled agent of the earlier build.
+    BeforeAcpAgent,
     /// The official Rust SDK.
     Rust,
     /// The official TypeScript SDK.
@@ -36,11 +42,24 @@ pub(crate) enum PeerId {
 }
 
 impl PeerId {
+    /// Returns the same program of the earlier build, if it is one of ours.
+    pub(crate) fn before(self) -> Option<Self> {
+        match self {
+            Self::Ours => Some(Self::Before),
+            Self::Traced => Some(Self::BeforeTraced),
+            Self::AcpAgent => Some(Self::BeforeAcpAgent),
+            _ => None,
+        }
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
             Self::Traced => "ours behind `acp trace`",
             Self::AcpAgent => "`acp agent`",
+            Self::Before => "before",
+            Self::BeforeTraced => "before, behind `acp trace`",
+            Self::BeforeAcpAgent => "`acp agent` before",
             Self::Rust => "Rust SDK",
             Self::TypeScript => "TypeScript SDK",
             Self::Python => "Python SDK",
@@ -187,6 +206,32 @@ impl Peers {
             Err(why) => peers.mark_missing(PeerId::Python, &why),
         }
         Ok(peers)
+    }
+
+    /// Adds the programs of an earlier build, which are in `directory`.
+    pub(crate) fn add_before(&mut self, directory: &Path, state: &Path) -> Result<(), BenchError> {
+        let directory = directory.canonicalize()?;
+        let binary = |name: &str| {
+            let program = directory.join(name);
+            if program.is_file() {
+                Ok(program)
+            } else {
+                Err(format!("{} is missing", program.display()))
+            }
+        };
+        let agent = binary("bench-our-agent")?;
+        let traced = traced_agent_program(binary("acp")?, state, &agent);
+        self.agents.extend([
+            (PeerId::Before, PeerProgram::new(agent, &[])),
+            (PeerId::BeforeTraced, traced),
+            (
+                PeerId::BeforeAcpAgent,
+                acp_agent_program(binary("acp")?, state)?,
+            ),
+        ]);
+        let client = PeerProgram::new(binary("bench-our-client")?, &[]);
+        self.clients.insert(PeerId::Before, client);
+        Ok(())
     }
 
     fn mark_missing(&mut self, who: PeerId, why: &BenchError) {
