@@ -130,13 +130,13 @@ impl Peers {
 
     /// Builds and installs all that can be. What is not ours may be missing.
     ///
-    /// All of it is built with the profile of this program. Unless `quick`, that has to be `dist`.
+    /// All of it is built with the profile of this program: `dist`, or `dev` if `quick`.
     pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this.parent().ok_or("this program is nowhere")?;
         let profile = match directory.file_name().and_then(OsStr::to_str) {
             Some("dist") => "dist",
-            Some("release") if quick => "release",
+            Some("debug") if quick => "dev",
             _ => return Err("measurements need `cargo run --profile dist`".into()),
         };
         let target = directory.parent().ok_or("this program is nowhere")?;
