@@ -1,4 +1,4 @@
-//! The agent's sessions, open and stored.
+//! The agent's sessions, both open and stored.
 
 use std::sync::Arc;
 
@@ -31,18 +31,18 @@ use crate::store::session_store::SessionStore;
 use crate::store::stored_session::{ClientPrompt, SessionFilter, SessionProperties, StoredSession};
 use crate::workspace::access::WorkspaceAccess;
 
-/// The number of sessions on a page of the list.
-const PAGE: usize = 100;
+/// The number of sessions on a page of a list.
+const PAGE_SIZE: usize = 100;
 
 /// The agent's sessions.
 pub(crate) struct AgentSessions {
     pub(crate) registry: Arc<ModelRegistry>,
-    /// The initial mode of a session.
+    /// The mode in which sessions start.
     mode: Mode,
-    /// A reference count of open sessions: each holds a clone.
+    /// Counts the open sessions: each of them holds a clone.
     open_count: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
-    /// How commands are sandboxed, or `None` if they are not.
+    /// The sandbox rules for commands, or `None` if commands are not sandboxed.
     sandbox: Option<SandboxRules>,
     /// The user's own MCP servers.
     servers: Vec<McpServer>,
@@ -87,7 +87,7 @@ impl AgentSessions {
         Arc::strong_count(&self.open_count) > 1
     }
 
-    /// Returns `self` if the agent stores sessions, `None` otherwise.
+    /// Returns `self` if the agent stores sessions, otherwise `None`.
     pub(crate) fn persistent(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)
     }
@@ -196,15 +196,15 @@ impl AgentSessions {
         SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
-    /// Checks that a session with this selection can use its model: Authentication, "Session Creation". Looks for keys
+    /// Checks that a session with this selection can use its model (Authentication, "Session Creation"). Looks for keys
     /// again first.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
         self.registry.check_key(chosen).map_err(failure)
     }
 
-    /// Lists the models of the servers at the user's URLs, and sends the client the config options if they have
-    /// changed.
+    /// Lists the models of the servers at the user's URLs. If they have changed, sends the session's config options to
+    /// the client.
     pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
         let choice = Arc::clone(&self.registry);
         // The task must not keep a closed session alive.
@@ -224,7 +224,7 @@ impl AgentSessions {
         });
     }
 
-    /// Opens the agent's own access to a session's directories.
+    /// Opens direct access to a session's directories.
     async fn open_access(&self, session: &Session) -> acp::Result<Result<WorkspaceAccess, String>> {
         let own = WorkspaceAccess::open(session.roots(), self.sandbox.clone()).await;
         // A client that gives access to its files may run where this process cannot reach them, for example in a
@@ -301,7 +301,10 @@ impl ListSessions for AgentSessions {
             _ => Some(false),
         };
         let filter = SessionFilter::default().cwd(request.cwd).archived(archived);
-        let listed = self.store()?.list(filter, request.cursor, PAGE).await?;
+        let listed = self
+            .store()?
+            .list(filter, request.cursor, PAGE_SIZE)
+            .await?;
         let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(session_info).collect();
         let mut page = ListSessionsResponse::new(sessions);
         page.next_cursor = listed.cursor;
@@ -321,7 +324,7 @@ fn session_info(kept: StoredSession) -> SessionInfo {
     info
 }
 
-/// Formats a time as the protocol writes it, with milliseconds.
+/// Formats a time as in the protocol, with milliseconds.
 fn format_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }

@@ -14,16 +14,16 @@ use crate::error::ConfigError;
 use crate::paths;
 
 /// The maximum size of the names file, in bytes.
-const MAX_FILE: u64 = 8 * 1024 * 1024;
+const MAX_FILE_SIZE: u64 = 8 * 1024 * 1024;
 
 /// The maximum number of names.
-const MOST: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 
 /// The maximum length of a name, in characters.
-const LONGEST: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// The maximum length of a stored session id, in bytes.
-const LONGEST_ID: usize = 4096;
+const MAX_ID_BYTES: usize = 4096;
 
 /// A name for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +39,9 @@ impl FromStr for SessionName {
                 "invalid session name: use one line, without leading or trailing spaces".to_owned(),
             );
         }
-        if name.chars().count() > LONGEST {
+        if name.chars().count() > MAX_NAME_CHARS {
             return Err(format!(
-                "session name too long (limit: {LONGEST} characters)"
+                "session name too long (limit: {MAX_NAME_CHARS} characters)"
             ));
         }
         Ok(Self(name.to_owned()))
@@ -91,12 +91,12 @@ pub struct SessionNames {
 }
 
 impl SessionNames {
-    /// Opens the session names for the agent with the key `agent` in `cwd`, a path without symlinks.
+    /// Opens the session names of the agent with the key `agent` in `cwd`, which must be a path without symlinks.
     #[must_use]
     pub fn of(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
         Self {
-            file: file.map(|file| StateFile::new(file, MAX_FILE)),
+            file: file.map(|file| StateFile::new(file, MAX_FILE_SIZE)),
             agent,
             cwd: cwd.to_string_lossy().into_owned(),
         }
@@ -135,7 +135,8 @@ impl SessionNames {
         Ok(all.find(|named| named.name == name))
     }
 
-    /// Gives the name to a session and returns the session that has it afterwards.
+    /// Gives the name to a session. Returns the id of the session that has the name afterwards, which is another one if
+    /// the name was taken.
     ///
     /// A session that already has the name keeps it, unless it is `instead`.
     ///
@@ -151,8 +152,8 @@ impl SessionNames {
             let message = "cannot store session names: no state directory";
             return Err(ConfigError::usage(message));
         };
-        if id.len() > LONGEST_ID {
-            let message = format!("session id too long (limit: {LONGEST_ID} bytes)");
+        if id.len() > MAX_ID_BYTES {
+            let message = format!("session id too long (limit: {MAX_ID_BYTES} bytes)");
             return Err(ConfigError::failure(message));
         }
         let at = SystemTime::now()
@@ -170,9 +171,9 @@ impl SessionNames {
                 return Ok((contents, id));
             }
             sessions.retain(|named| !is_it(named));
-            if sessions.len() >= MOST {
+            if sessions.len() >= MAX_NAMES {
                 return Err(ConfigError::failure(format!(
-                    "too many named sessions (limit: {MOST}); remove some names with `acp sessions forget`"
+                    "too many named sessions (limit: {MAX_NAMES}); remove some names with `acp sessions forget`"
                 )));
             }
             sessions.push(NamedSession {
@@ -187,7 +188,7 @@ impl SessionNames {
         kept.change(change)
     }
 
-    /// Gives the name to a session unless another session has it. The session may have several names.
+    /// Gives the name to a session unless another session already has it. A session may have several names.
     ///
     /// # Errors
     /// Fails if another session has the name, the name is invalid, or it cannot be stored.
@@ -201,7 +202,7 @@ impl SessionNames {
         }
     }
 
-    /// Removes a name and returns the id of the session that had it. The session itself stays.
+    /// Removes a name. Returns the id of the session that had it, if any. The session itself is not deleted.
     ///
     /// # Errors
     /// Fails if the names cannot be read or written.
@@ -231,7 +232,7 @@ mod tests {
 
     fn names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
         SessionNames {
-            file: Some(StateFile::new(directory.join("names.json"), MAX_FILE)),
+            file: Some(StateFile::new(directory.join("names.json"), MAX_FILE_SIZE)),
             agent: agent.to_owned(),
             cwd: cwd.to_owned(),
         }
@@ -273,7 +274,7 @@ mod tests {
         for name in ["build", "the build", "überarbeiten", "建", "-x"] {
             name.parse::<SessionName>().unwrap();
         }
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_NAME_CHARS + 1);
         for name in ["", " ", " a", "a\nb", "a\u{1b}[2J", "a\u{202e}b", &long] {
             name.parse::<SessionName>().unwrap_err();
         }

@@ -1,4 +1,4 @@
-//! Text files under a session's roots: the specification's page "File System".
+//! Text files under a session's roots: "File System" in the specification.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ use crate::read_lines::{AbandonGuard, LineRange, ReadLinesError, read_lines};
 use crate::replace::replace;
 use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
-/// The default limit of one read, in bytes.
-const MAX_READ: usize = 64 * 1024 * 1024;
+/// The default size limit of one read, in bytes.
+const DEFAULT_MAX_READ: usize = 64 * 1024 * 1024;
 
-/// How many files are read or written at the same time. Further requests wait. This bounds the memory that a flood of
-/// requests takes: this number times the limit of one read, plus the responses that the agent has not read yet, which
-/// the connection bounds (`acp::Limits::request_memory`).
-const AT_ONCE: usize = 4;
+/// The maximum number of files that are read or written at the same time. Further requests wait. This bounds the memory
+/// that a flood of requests can take: this number times the size limit of one read, plus the responses that the agent
+/// has not read yet, which the connection bounds (`acp::Limits::request_memory`).
+const MAX_CONCURRENT: usize = 4;
 
-/// The text files of a session: those under its roots and no others.
+/// Access to the text files under a session's roots, and to no others.
 ///
 /// The roots are pinned when this is created: they stay the same directories when their names change. From there, the
 /// operating system resolves each path and refuses to leave the root, also through symlinks and `..`, and also if
@@ -42,8 +42,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Creates access to the files under these directories, which must exist: a session's `cwd` and its additional
-    /// directories.
+    /// Creates access to the files under these directories: a session's `cwd` and its additional directories. They must
+    /// exist.
     ///
     /// # Errors
     /// A root is not an absolute path, or is not a directory that can be opened. The error names the root.
@@ -51,28 +51,28 @@ impl Files {
         Roots::open(roots).map(Self::with_roots)
     }
 
-    /// Creates access to the files under roots that are already open.
+    /// Creates access to the files under roots that have already been opened.
     #[must_use]
     pub fn with_roots(roots: Roots) -> Self {
         Self {
             roots,
-            max_read: MAX_READ,
-            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            max_read: DEFAULT_MAX_READ,
+            permits: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             buffers: None,
         }
     }
 
-    /// Sets the limit of one read, in bytes. The default is 64 MiB. It limits the size of one response, written as
-    /// JSON, where a control character takes six bytes. It does not limit the size of a file: `line` and `limit` read a
-    /// part of a larger one.
+    /// Sets the size limit of one read, in bytes. The default is 64 MiB. The limit applies to the text of one response
+    /// in its JSON form, in which a control character takes six bytes. It does not limit the size of a file, because a
+    /// larger file can be read in parts with `line` and `limit`.
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
         self.max_read = bytes;
         self
     }
 
-    /// Uses an editor's buffers: files that are open there are read and written there. A file outside the roots is
-    /// rejected before the editor is consulted.
+    /// Uses an editor's buffers: files that are open there are read and written there. Files outside the roots are
+    /// rejected without consulting the editor.
     ///
     /// The user may type between two requests of an agent. For each session, the text that the agent last read of a
     /// file is remembered, so that the editor can check whether a write is based on the current text:
@@ -89,7 +89,7 @@ impl Files {
         self.roots.paths()
     }
 
-    /// Returns the roots themselves.
+    /// Returns the roots.
     pub(crate) fn roots_handle(&self) -> &Roots {
         &self.roots
     }
@@ -119,9 +119,9 @@ impl Files {
         Ok(WriteTextFileResponse::new())
     }
 
-    /// Reads at most `limit` lines of the file at an absolute path, starting with line `line` (counted from 1; 0 also
-    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. Starting
-    /// after the end returns an empty text. A line longer than the limit of one read cannot be read.
+    /// Reads at most `limit` lines of the file at an absolute path, starting at line `line` (counted from 1; 0 also
+    /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. The text
+    /// is empty if the file ends before the first line. Fails for a line that exceeds the size limit of one read.
     ///
     /// The file is read in pieces, and only as far as needed, so its size does not matter, nor does it matter if it
     /// grows meanwhile. Everything before the first line is read and discarded. Dropping the future stops that.
@@ -175,8 +175,8 @@ impl Files {
         .await
     }
 
-    /// Writes this content to the file at an absolute path. Creates the file, and the directories above it, if they do
-    /// not exist. If the path is a symlink, its target is written.
+    /// Writes `content` to the file at an absolute path. Creates the file and its parent directories if they do not
+    /// exist. If the path is a symlink, writes to its target.
     ///
     /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of this
     /// process for any reason. Directories that were created stay.
@@ -236,7 +236,7 @@ impl Files {
             .await
     }
 
-    /// Returns the real path of the file, with the session.
+    /// Returns the real path of the file, together with the session.
     async fn session_file(
         &self,
         session: Option<&SessionId>,
@@ -255,7 +255,7 @@ impl Files {
         turn.map_err(|e| worker_error(&e))
     }
 
-    /// Runs `work` on a thread that may block.
+    /// Runs `work` on a thread that is allowed to block.
     async fn run_blocking<T: Send + 'static>(
         &self,
         turn: OwnedSemaphorePermit,
@@ -311,7 +311,7 @@ impl Files {
     }
 }
 
-/// Returns the error's name as agents, most of them written for Node, know it.
+/// Returns the name of the error that agents expect, because most of them are written for Node.
 fn errno_name(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",
@@ -361,7 +361,7 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, FileError> {
     })
 }
 
-/// Returns the path of a file, with every symlink followed.
+/// Resolves the path of a file by following all symlinks.
 fn resolve_file<'a>(roots: &'a Roots, path: &Path) -> Result<RootedPath<'a>, PathError> {
     let place = roots.resolve(path)?;
     if has_trailing_separator(path) || place.path().file_name().is_none() {

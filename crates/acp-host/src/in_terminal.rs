@@ -1,4 +1,4 @@
-//! Running an agent's program in the user's terminal.
+//! Runs an agent's program in the user's terminal.
 
 use std::process::Stdio;
 
@@ -7,8 +7,8 @@ use crate::process::ProcessExit;
 use crate::sys;
 
 impl AgentCommand {
-    /// Runs the program in the terminal of this process and waits until it exits: for auth methods of type `terminal`.
-    /// Needs a tokio runtime.
+    /// Runs the program in the terminal of this process, and waits for it to exit. This is for auth methods of type
+    /// `terminal`. Needs a tokio runtime.
     ///
     /// The program has this process's standard input, output and error. It is in this process's group, because
     /// otherwise it could not read from the terminal. So Ctrl-C reaches both: a caller that lets the program handle it

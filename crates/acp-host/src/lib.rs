@@ -1,5 +1,5 @@
-//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and how it starts and
-//! ends one.
+//! Everything that a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends to an agent, and the
+//! agent's process.
 //!
 //! | item              | purpose                                           | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|
@@ -76,5 +76,5 @@ pub use state_file::{StateFile, StateFileError};
 pub use terminals::{HostTerminals, SessionTerminals, TerminalEvent, TerminalEventKind};
 pub use text_form::TextForm;
 pub use trusted_files::{
-    INSTRUCTIONS, OBEYED, is_in_bare_repository, is_ordinary, is_trusted_by_programs,
+    INSTRUCTION_PATHS, TRUSTED_PATHS, is_in_bare_repository, is_ordinary, is_trusted_by_programs,
 };

@@ -1,4 +1,4 @@
-//! Small files that are stored for a user between runs.
+//! Small files in which state is stored for a user between runs.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A small JSON file that is stored for a user, and that several processes read and change.
+/// A small JSON file of state, which several processes can read and change.
 ///
 /// Only its owner can access it, and its directory if this creates it. A change holds the lock of a file beside it,
 /// reads the current content, and puts a new file in its place: two processes at once lose nothing, and readers see all
@@ -19,7 +19,8 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// Creates a handle to a file of at most `limit` bytes. The file is not created until there is something to store.
+    /// Creates a handle to a file of at most `limit` bytes. The file itself is not created until there is something to
+    /// store.
     #[must_use]
     pub fn new(file: impl Into<PathBuf>, limit: u64) -> Self {
         Self {
@@ -34,7 +35,7 @@ impl StateFile {
         &self.file
     }
 
-    /// Reads the content. `None` if the file does not exist.
+    /// Reads the contents. Returns `None` if the file does not exist.
     ///
     /// # Errors
     /// The file exists but cannot be read, or its content is invalid.
@@ -54,7 +55,7 @@ impl StateFile {
         Ok(Some(kept))
     }
 
-    /// Reads, changes and writes the file under a lock. If `change` fails, the file stays as it was.
+    /// Reads, changes and writes the file while holding a lock. If `change` fails, the file is not changed.
     ///
     /// # Errors
     /// The error of `change`; the content cannot be read; or the new content cannot be written or is too large.
@@ -127,7 +128,7 @@ pub enum StateFileError {
         /// The system's error.
         source: io::Error,
     },
-    /// The content is invalid.
+    /// The contents are invalid.
     #[error("{}: {what}; delete the file to reset it", file.display())]
     Broken {
         /// The path of the file.
@@ -135,7 +136,7 @@ pub enum StateFileError {
         /// What is wrong.
         what: String,
     },
-    /// The content would exceed the limit.
+    /// The contents would exceed the size limit.
     #[error("{}: file full (limit: {limit} bytes)", file.display())]
     Full {
         /// The path of the file.

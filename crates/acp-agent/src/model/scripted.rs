@@ -1,4 +1,4 @@
-//! A model that plays a script, for tests.
+//! A model that follows a script, for tests.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::step::{KnownSteps, Step, Steps, TokenUsage};
 use crate::context::compaction::summary_span;
 use crate::context::summary::is_summary_request;
 
-/// A model that plays a JSON script, for tests of programs that talk to an agent.
+/// A model that follows a JSON script, for tests of programs that communicate with an agent.
 ///
 /// The script is an object with `turns`. The first turn is played for a session's first prompt, the second for its
 /// second, and so on; a prompt after the last turn fails. Each turn is a list of steps, and each step is an object
@@ -79,12 +79,12 @@ pub enum ScriptError {
     /// The file cannot be read.
     #[error("cannot read script {path}: {error}")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The reason.
         error: std::io::Error,
     },
-    /// The text is not a valid script. The error names the line and column.
+    /// The text is not a valid script. The error contains the line and column.
     #[error("invalid script: {0}")]
     Invalid(#[from] serde_json::Error),
 }
@@ -152,7 +152,7 @@ impl ScriptText {
 }
 
 impl ScriptStep {
-    /// Returns the tool and its arguments, if the step is a tool call.
+    /// Returns the tool and the arguments, if the step is a tool call.
     fn call(&self) -> Option<(&str, Value)> {
         Some(match self {
             Self::Plan(entries) => ("plan", json!({ "entries": entries })),
@@ -239,7 +239,7 @@ impl Model for ScriptedModel {
         }
         let Some(turn) = prompts.checked_sub(1).and_then(|turn| self.turns.get(turn)) else {
             let message = format!(
-                "the script has only {} turns, but this is prompt {prompts}",
+                "the script has no turn for prompt {prompts} (turns in the script: {})",
                 self.turns.len()
             );
             return KnownSteps::steps([Err(ModelError::new(message))], false);
@@ -250,7 +250,7 @@ impl Model for ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Plays `script`. `name` becomes part of the ids of its tool calls.
+    /// Plays `script`. The ids of its tool calls contain `name`.
     fn run_script<'a>(
         &self,
         script: &[ScriptStep],
@@ -287,7 +287,7 @@ impl ScriptedModel {
                     ..TokenUsage::default()
                 }))),
                 ScriptStep::Expect(text) if !contains_text(request, text) => {
-                    let message = format!("the script expects the model to be told {text:?}");
+                    let message = format!("the script expects the prompt to contain {text:?}");
                     steps.push(Err(ModelError::new(message)));
                 }
                 ScriptStep::Error(message) => steps.push(Err(ModelError::new(message.clone()))),
@@ -310,7 +310,7 @@ impl ScriptedModel {
     }
 }
 
-/// Returns `true` if the system prompt or the prompt of the request contains `text`.
+/// Returns `true` if the system prompt or the user's prompt contains `text`.
 fn contains_text(request: &RoundRequest<'_>, text: &str) -> bool {
     let mut messages = request.conversation.iter().rev();
     let prompt = messages.find_map(|message| match message {
@@ -348,7 +348,7 @@ fn bytes_to_tokens(bytes: usize) -> u64 {
     u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 
-/// Returns the steps of one round, which ends after consecutive tool calls.
+/// Returns the steps of one round. A round ends after consecutive tool calls.
 fn round_of(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
     let mut rest = turn;
     for n in 0.. {

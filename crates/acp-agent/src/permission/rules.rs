@@ -1,4 +1,4 @@
-//! Decisions on what is allowed without asking, by the session's mode and by the rules of the user and the project.
+//! Decides what is allowed without asking, based on the session's mode and on the rules of the user and the project.
 //! Clients read the same rules (`docs/decisions/0009-permissions.md`).
 
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct RuleFiles {
 #[derive(Debug, Clone, Copy)]
 struct PolicyCeiling {
     policy: Policy,
-    /// Whether the default policy in the user's rules replaces this one.
+    /// Whether a default policy in the user's rules replaces this one.
     is_default: bool,
 }
 
@@ -42,7 +42,7 @@ impl PolicyCeiling {
         self.policy == Policy::None && !self.is_default
     }
 
-    /// Returns the permissions of this policy, or `None` if it leaves everything to the mode and the rules.
+    /// Returns permissions with this policy, or `None` if the policy leaves all decisions to the mode and the rules.
     fn to_permissions(self) -> Option<Permissions> {
         match self.policy {
             Policy::Ask | Policy::All => None,
@@ -52,7 +52,7 @@ impl PolicyCeiling {
     }
 }
 
-/// The decision of the mode and the rules on an action.
+/// The decision about an action, based on the mode and the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ActionDecision {
     Allow,
@@ -61,7 +61,7 @@ enum ActionDecision {
     Deny(String),
 }
 
-/// The decision on a tool call.
+/// The decision about a tool call.
 pub(crate) enum CallDecision {
     Allow(Permit),
     /// Ask the user about this action.
@@ -73,37 +73,39 @@ pub(crate) enum CallDecision {
 /// The properties of a permission request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PermissionQuestion {
-    /// Whether a rule asks each time, so that "always" is not offered.
+    /// Whether a rule requires asking each time. If so, "always" is not offered.
     pub(crate) asks_each_time: bool,
-    /// Whether the action changes a file that is outside the session's directories or that other programs trust.
+    /// Whether the action changes a file that is outside the session's directories or that other programs run or trust.
     pub(crate) is_special: bool,
-    /// The reason why the action is rejected regardless of the answer. The request then only informs the user.
+    /// Why the action is rejected whatever the user answers. The request then only informs the user.
     pub(crate) rejection: Option<String>,
 }
 
 impl RuleFiles {
-    /// Creates a value without any of the user's files.
+    /// Creates a value that uses none of the user's files.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the file with the user's rules. The file may be missing.
+    /// Sets the path of the user's rules file. The file may be missing.
     #[must_use]
     pub fn user(mut self, file: impl Into<PathBuf>) -> Self {
         self.user = Some(file.into());
         self
     }
 
-    /// Sets the directory with the user's remembered answers, one file per project. The agent only reads them.
+    /// Sets the directory of the user's remembered answers, which contains one file per project. The agent only reads
+    /// them.
     #[must_use]
     pub fn answers(mut self, directory: impl Into<PathBuf>) -> Self {
         self.answers = Some(directory.into());
         self
     }
 
-    /// Sets an upper limit for every mode. [`Policy::None`] allows nothing. [`Policy::Reads`] allows only reading and
-    /// what a rule of the user allows. [`Policy::Ask`] and [`Policy::All`] leave it to the mode and the rules.
+    /// Sets an upper limit on what is allowed in any mode. [`Policy::None`] allows nothing. [`Policy::Reads`] allows
+    /// only reading and what the user's rules allow. [`Policy::Ask`] and [`Policy::All`] leave the decision to the mode
+    /// and the rules.
     #[must_use]
     pub fn policy(mut self, policy: Policy) -> Self {
         let gives_way = false;
@@ -114,8 +116,8 @@ impl RuleFiles {
         self
     }
 
-    /// Sets the limit like [`policy`](Self::policy), but the default policy in the user's rules replaces it if there is
-    /// one.
+    /// Sets an upper limit like [`policy`](Self::policy), which is replaced by the default policy in the user's rules,
+    /// if there is one.
     #[must_use]
     pub fn policy_by_default(mut self, policy: Policy) -> Self {
         let gives_way = true;
@@ -126,15 +128,16 @@ impl RuleFiles {
         self
     }
 
-    /// Declares that the client applies all of these rules itself, to permission requests and to what is done through
-    /// it, and informs the user which rule denied something. So the agent also asks about actions that it denies.
+    /// Declares that the client applies all of these rules itself, both to permission requests and to actions through
+    /// the client, and tells the user which rule denied an action. The agent then also asks about actions that it
+    /// denies.
     #[must_use]
     pub fn enforced_by_client(mut self) -> Self {
         self.is_enforced_by_client = true;
         self
     }
 
-    /// Decides on an action in this session. A call without an action is allowed.
+    /// Decides whether an action is allowed in this session. A call without an action is always allowed.
     pub(crate) async fn decide(
         &self,
         workspace: &Workspace,
@@ -157,7 +160,7 @@ impl RuleFiles {
         })
     }
 
-    /// Returns the permissions that decide which files may be read, or `None` if nothing restricts reading. May block.
+    /// Returns the permissions that decide which files may be read, or `None` if there are no restrictions. May block.
     pub(crate) fn read_permissions(
         &self,
         session: &PermissionContext,
@@ -221,7 +224,7 @@ impl RuleFiles {
     }
 }
 
-/// Returns `true` if the rules allow showing a file's name. The name of a file that may not be read is hidden.
+/// Returns `true` if the rules allow showing the name of a file. If the file may not be read, its name is hidden too.
 pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
     may.is_none_or(|may| {
         let action = Action::for_file(ToolKind::Read, &path.to_string_lossy(), roots);
@@ -229,7 +232,7 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
     })
 }
 
-/// Returns a note, for the model and the user, that something was omitted; `None` if nothing was.
+/// Returns a note for the model and the user about omitted items, or `None` if nothing was omitted.
 pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
     (count > 0).then(|| format!("{what} omitted due to permission rules: {count}."))
 }

@@ -14,11 +14,11 @@ use super::stored_session::{
     StoredSession,
 };
 
-/// The default limit, in bytes of entries.
-const MOST: usize = 256 * 1024 * 1024;
+/// The default size limit, in bytes of entries.
+const DEFAULT_LIMIT: usize = 256 * 1024 * 1024;
 
-/// A store that holds sessions in memory: for tests, and for an agent that reopens sessions it closed, but does not
-/// store them on disk.
+/// A store that keeps sessions in memory. It is for tests, and for agents that reopen closed sessions but do not store
+/// them on disk.
 #[derive(Debug)]
 pub struct MemoryStore {
     state: Mutex<MemoryStoreState>,
@@ -47,10 +47,11 @@ impl MemoryStore {
     /// Creates a store with a limit of 256 MiB.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_room(MOST)
+        Self::with_room(DEFAULT_LIMIT)
     }
 
-    /// Creates a store with a limit in bytes of entries. Further entries are rejected with [`StoreError::Full`].
+    /// Creates a store with a size limit, in bytes of entries. Entries that exceed the limit are rejected with
+    /// [`StoreError::Full`].
     #[must_use]
     pub fn with_room(bytes: usize) -> Self {
         Self {
@@ -85,7 +86,7 @@ impl MemoryStoreState {
         Ok(session)
     }
 
-    /// Counts the entries toward the limit.
+    /// Counts the size of the entries toward the limit.
     fn reserve_bytes<'a>(
         &mut self,
         entries: impl IntoIterator<Item = &'a StoreEntry>,
@@ -288,7 +289,7 @@ impl SessionStore for MemoryStore {
     }
 }
 
-/// The sort key of a session in the list: last changed first.
+/// The sort key of a session in a list: last changed first.
 type ListPosition = (std::cmp::Reverse<u64>, SessionId);
 
 fn list_position(kept: &StoredSession) -> ListPosition {

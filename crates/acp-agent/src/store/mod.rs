@@ -1,4 +1,4 @@
-//! Stores for sessions, so that they outlive the process.
+//! Session stores, in which sessions outlive the process.
 //!
 //! A session is stored as its [`SessionProperties`] and its history, a list of [`StoreEntry`]s: what the client was
 //! sent and what the model was sent, in the order in which it happened. [`SqliteStore`] stores sessions in a directory,

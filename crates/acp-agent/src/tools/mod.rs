@@ -45,7 +45,7 @@ pub(crate) struct ToolEntry {
     read: fn(&Value) -> Result<Box<dyn ToolInvocation>, String>,
 }
 
-/// All tools, in the order in which models are told about them.
+/// All tools, in the order in which they are offered to models.
 static TOOLS: [ToolEntry; 10] = [
     tool_entry::<ReadTool>(),
     tool_entry::<ListTool>(),
@@ -92,7 +92,7 @@ pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocati
     }
 }
 
-/// Returns the descriptions of the tools for a model.
+/// Returns the descriptions of all tools for a model.
 pub(crate) fn specs() -> Vec<ToolSpec> {
     let tools = TOOLS.iter();
     tools

@@ -1,4 +1,4 @@
-//! A tool call, from `pending` to its end.
+//! A tool call, from `pending` to its final status.
 
 use acp::v1::{ToolCall, ToolCallStatus};
 use serde_json::{Value, json};
@@ -17,7 +17,8 @@ use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
 use crate::workspace::tool_failure::ToolFailure;
 
 impl ActiveTurn<'_> {
-    /// Runs a tool call and reports it, from `pending` to its end. `shown` is the call if the client has it already.
+    /// Runs a tool call, and reports it from `pending` to its final status. `shown` is the call if it has already been
+    /// reported.
     pub(super) async fn execute(
         &self,
         request: &ToolRequest,
@@ -101,7 +102,7 @@ impl ActiveTurn<'_> {
         self.report_and_run(&call, &arguments, None, None).await
     }
 
-    /// Reports a call and runs it, unless it has been rejected already.
+    /// Reports a call and runs it, unless it has already been rejected.
     async fn report_and_run(
         &self,
         call: &dyn ToolInvocation,
@@ -208,7 +209,7 @@ impl ActiveTurn<'_> {
         call.run(execution, permit).await
     }
 
-    /// Requests permission if the mode and the rules require it for the call.
+    /// Requests permission for the call if the mode and the rules require it.
     async fn request_permission(
         &self,
         call: &dyn ToolInvocation,

@@ -1,4 +1,4 @@
-//! Compaction during a turn: before the context window is full, when a round does not fit into it, and on `/compact`.
+//! Compaction during a turn: before the context window is full, if a round does not fit into it, and for `/compact`.
 
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
@@ -11,22 +11,22 @@ use crate::context::summary;
 use crate::model::error::{ModelError, failure};
 use crate::model::message::ModelMessage;
 
-/// How to compact a conversation.
+/// A plan for compacting a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoomPlan {
-    /// Truncating long results of tool calls is enough.
+    /// It is enough to truncate long tool results.
     CutResults,
     Summarize(KeptTail),
-    /// Nothing in the conversation can be omitted.
+    /// There is nothing in the conversation that can be omitted.
     Nothing,
 }
 
-/// Why the conversation was not compacted.
+/// Why a conversation was not compacted.
 enum RoomFailure {
-    /// Nothing in the conversation can be omitted.
+    /// There is nothing in the conversation that can be omitted.
     NothingToCompact,
     Model(ModelError),
-    /// The turn ends with this error.
+    /// The turn must end with this error.
     Stop(acp::Error),
 }
 
@@ -92,7 +92,7 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Runs `/compact`, which summarizes everything before this prompt, regardless of the context usage.
+    /// Runs `/compact`, which replaces everything before this prompt by a summary, whatever the context usage is.
     pub(super) async fn compact_on_command(
         &self,
         conversation: &mut Conversation,
@@ -131,7 +131,7 @@ impl ActiveTurn<'_> {
         Ok(())
     }
 
-    /// Compacts the conversation. Returns a report for the user.
+    /// Compacts the conversation as planned. Returns a report for the user.
     async fn compact_with(
         &self,
         conversation: &mut Conversation,
@@ -255,7 +255,7 @@ fn plan_compaction(conversation: &Conversation) -> RoomPlan {
     }
 }
 
-/// Plans a summary of everything before the last prompt, if that is more than an earlier summary.
+/// Plans a summary of everything before the last prompt, unless that is only an earlier summary.
 fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
     let messages = conversation.messages();
     let before = last_prompt(messages).and_then(|at| messages.get(..at));

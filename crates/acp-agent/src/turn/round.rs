@@ -1,4 +1,4 @@
-//! A round of a turn: sends one request to the model, streams the response to the client, and runs its tool calls.
+//! One round of a turn: sends a request to the model, streams the response to the client, and runs the tool calls.
 
 use acp::v1::StopReason;
 
@@ -18,7 +18,7 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
-    /// The calls that are shown or held back while the model writes them.
+    /// The calls that the model is still writing.
     drafts: DraftCalls,
     sealed: Option<OpaqueParts>,
     usage: Option<TokenUsage>,
@@ -28,7 +28,7 @@ struct Reply {
 }
 
 impl ActiveTurn<'_> {
-    /// Runs one round and its tool calls. Returns the stop reason if the model stops.
+    /// Runs one round, including its tool calls. Returns the stop reason if the turn is over.
     pub(crate) async fn round(
         &self,
         conversation: &mut Conversation,
@@ -90,7 +90,7 @@ impl ActiveTurn<'_> {
         ended.and_then(|reason| told.map(|()| reason))
     }
 
-    /// Adds the usage of a round to the cost, and reports it if the size of the context window is known.
+    /// Adds the usage of a round to the cost. Also reports it to the client if the size of the context window is known.
     async fn record_usage(&self, usage: TokenUsage) -> acp::Result<()> {
         self.add_cost(usage).await?;
         match self.model().context_window() {
@@ -99,7 +99,8 @@ impl ActiveTurn<'_> {
         }
     }
 
-    /// Streams the model's response to the client. `reply` holds what has arrived so far, even after an error.
+    /// Streams the model's response to the client. `reply` holds what has arrived so far, even if this returns an
+    /// error.
     async fn receive_reply(
         &self,
         conversation: &Conversation,

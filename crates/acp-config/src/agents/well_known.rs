@@ -12,13 +12,13 @@ use super::state_paths::{self, AgentStatePath};
 pub struct KnownAgent {
     /// The agent's name in this program.
     pub name: &'static str,
-    /// The agent's other names: in the registry, of its program, in other clients.
+    /// The agent's other names: its name in the registry, its program's name, and its names in other clients.
     pub aliases: &'static [&'static str],
     /// The agent's title.
     pub title: &'static str,
     /// The agent's program and arguments. Empty for the bundled agent.
     pub command: &'static [&'static str],
-    /// The command that installs the agent, according to its makers. Its prerequisites are not listed.
+    /// The command that installs the agent, as documented by its makers. It does not install prerequisites.
     pub install: &'static str,
     /// The paths where the agent stores its state: settings, sessions, credentials, logs, caches.
     pub state_paths: &'static [AgentStatePath],

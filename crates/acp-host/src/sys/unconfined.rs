@@ -1,11 +1,11 @@
-//! Systems that support no sandbox.
+//! Systems without sandboxes.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::sandbox::SandboxError;
 
-/// A thread that cannot exist on this system.
+/// A confined thread, which cannot exist on this system.
 #[derive(Debug)]
 pub(crate) enum ConfinementThread {}
 

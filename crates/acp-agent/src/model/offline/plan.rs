@@ -1,4 +1,4 @@
-//! `/test` and `/plan`: the commands that take several steps and report a plan of them.
+//! `/test` and `/plan`: commands that take several steps and report them as a plan.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ impl TurnProgress<'_> {
                 &format!(
                     "No test command found: {} contains none of {}. Use `/run COMMAND` to run another command.",
                     "the working directory",
-                    project::LOOKED_FOR
+                    project::TEST_FILES
                 ),
             );
         };
@@ -143,8 +143,8 @@ impl TurnProgress<'_> {
         self.end_with(&plan, said.trim_end())
     }
 
-    /// Returns how to test the project, or the next calls that find out more. `ahead` is the number of calls that the
-    /// same round makes before them.
+    /// Returns the project's test command, or the next calls that are needed to find it. `ahead` is the number of calls
+    /// that precede these in the same round.
     fn find_test_command(&self, ahead: usize) -> Result<ProjectHint, Vec<Step>> {
         // The call of the plan comes first in the round.
         let call = |tool, arguments| vec![self.nth_call_step(ahead + 1, tool, arguments)];
@@ -191,7 +191,7 @@ impl TurnProgress<'_> {
         }
     }
 
-    /// Returns `steps`, preceded by a call for the plan if it has changed.
+    /// Returns `steps`. If the plan has changed, they start with a call that reports it.
     fn with_plan(&self, plan: &[(&str, &str, &str)], steps: Vec<Step>) -> Vec<Step> {
         let mut all = Vec::new();
         if !self.plan_is(plan) {
@@ -201,7 +201,7 @@ impl TurnProgress<'_> {
         all
     }
 
-    /// Returns the final text, followed by a call for the plan if it has changed.
+    /// Returns the final text. If the plan has changed, a call that reports it follows.
     fn end_with(&self, plan: &[(&str, &str, &str)], said: &str) -> Vec<Step> {
         let mut steps = Vec::new();
         if !self.has_answered {
@@ -219,7 +219,7 @@ impl TurnProgress<'_> {
     }
 }
 
-/// Returns the arguments of the tool `plan`. Each entry has content, priority and status.
+/// Returns the arguments of the tool `plan`. Each entry consists of content, priority and status.
 fn plan_arguments(plan: &[(&str, &str, &str)]) -> Value {
     let entries: Vec<Value> = plan
         .iter()

@@ -1,4 +1,4 @@
-//! The failures of a model: whether to retry, and what the user is told.
+//! Failures of a model: whether to retry, and what to tell the user.
 
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::config::ProviderModel;
 use super::decode::DecodeError;
-use super::error_report::{ErrorReport, REPEATED, quoted_message, retry_after};
+use super::error_report::{ErrorReport, MAX_MESSAGE_BYTES, quoted_message, retry_after};
 use super::exchange::ExchangeError;
 use crate::causes::{causes, chain};
 use crate::model::error::{ModelError, ModelErrorKind};
@@ -19,30 +19,30 @@ use crate::text::head;
 #[derive(Debug)]
 pub(super) struct ModelFailure {
     pub(super) error: ModelError,
-    /// The message without advice, shown while a retry is underway.
+    /// The message without advice, which is shown during a retry.
     pub(super) plain: String,
     pub(super) again: RetryAdvice,
 }
 
-/// Whether a retry may help.
+/// Whether a retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryAdvice {
     Never,
-    /// Retry after this time, if the provider named one.
+    /// A retry may succeed after this time, if the provider named one.
     After(Option<Duration>),
 }
 
 /// The model that failed.
 pub(super) struct FailedModel<'a> {
     pub(super) model: &'a ProviderModel,
-    /// The URL of its API.
+    /// The URL of the model's API.
     pub(super) address: &'a str,
-    /// Whether that URL is on this machine.
+    /// Whether the URL is on this machine.
     pub(super) is_local: bool,
 }
 
 impl FailedModel<'_> {
-    /// Creates a failure with a message of one sentence: which model, where, what failed, and what to do.
+    /// Creates a failure with a one-sentence message: the model, the URL, what failed, and what to do.
     pub(super) fn model_failure(
         &self,
         kind: ModelErrorKind,
@@ -63,7 +63,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Creates the failure for a response that broke off or is invalid.
+    /// Creates the failure for a response that was cut off or is invalid.
     pub(super) fn broken_answer(&self, what: &str) -> ModelFailure {
         let again = RetryAdvice::After(None);
         self.model_failure(
@@ -74,7 +74,7 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Removes the key from a text: some providers repeat the key that they reject.
+    /// Removes the key from a provider's message, because some providers repeat the key that they reject.
     fn without_key(&self, text: String) -> String {
         match self
             .model
@@ -104,12 +104,12 @@ impl FailedModel<'_> {
         self.model_failure(
             ModelErrorKind::Other,
             RetryAdvice::Never,
-            head(what, REPEATED),
+            head(what, MAX_MESSAGE_BYTES),
             "",
         )
     }
 
-    /// Converts an error of the exchange with the provider.
+    /// Converts an error in communicating with the provider.
     pub(super) fn connection_failure(&self, broke: &ExchangeError) -> ModelFailure {
         let seconds = self.model.idle_timeout.as_secs_f64();
         match broke {
@@ -136,7 +136,7 @@ impl FailedModel<'_> {
         }
     }
 
-    /// Converts an HTTP error: the server cannot be reached, or the connection broke.
+    /// Converts an HTTP error: the server cannot be reached, or the connection was lost.
     fn web_failure(&self, error: &reqwest::Error) -> ModelFailure {
         let unreachable = |again, what: &str, todo: &str| {
             self.model_failure(ModelErrorKind::Unreachable, again, what, todo)
@@ -279,11 +279,12 @@ impl FailedModel<'_> {
         )
     }
 
-    /// Converts an error that was sent in place of an event.
+    /// Converts an error that was sent instead of an event.
     fn event_failure(&self, body: &Value) -> ModelFailure {
         let said = ErrorReport::of(body);
         let message = said.message.as_deref().map(quoted_message);
-        let message = message.unwrap_or_else(|| head(&body.to_string(), REPEATED).to_owned());
+        let message =
+            message.unwrap_or_else(|| head(&body.to_string(), MAX_MESSAGE_BYTES).to_owned());
         let what = format!("the response ended with an error: {message}");
         if said.is_context_length() {
             return self.context_failure(&what);

@@ -1,4 +1,4 @@
-//! The request writer and the decoder of each wire format.
+//! Selects the request writer and the response decoder of a wire format.
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ impl WireFormat {
         }
     }
 
-    /// Creates a decoder for the response. `before` is the number of calls in the conversation so far.
+    /// Creates a decoder for a response. `before` is the number of tool calls in the conversation so far.
     pub(super) fn decoder(self, before: usize) -> Box<dyn EventDecoder> {
         match self {
             Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),

@@ -15,8 +15,8 @@ use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
-/// A value that takes the place of a signature for calls that another model made.
-const UNSIGNED: &str = "skip_thought_signature_validator";
+/// The value to send instead of a signature for a call that another model made.
+const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Returns the body of a request.
 pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
@@ -51,7 +51,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// Returns the thinking config for a model that can think: its level or budget, and that thoughts are to be sent.
+/// Returns the thinking config for a model that can think: its level or budget, and a request to send its thoughts.
 fn thinking_config(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
     let without = ["gemini-1", "gemini-2.0", "gemma"];
     let thinks = !without.iter().any(|old| model.starts_with(old));
@@ -116,7 +116,7 @@ fn prompt_content(parts: &[PromptPart<'_>]) -> Value {
     parts.collect()
 }
 
-/// Returns the content of one round of the model, each part with its signature.
+/// Returns the content of one round of the model. Each part contains its signature.
 fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
     let signature = |call: Option<usize>| {
         let mut sealed = said.sealed.iter();
@@ -141,7 +141,7 @@ fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
             part["thoughtSignature"] = signature.clone();
         } else if third && n == 0 {
             // Gemini 3 rejects a first call without a signature.
-            part["thoughtSignature"] = json!(UNSIGNED);
+            part["thoughtSignature"] = json!(PLACEHOLDER_SIGNATURE);
         }
         part
     });
@@ -157,17 +157,17 @@ fn to_result(result: &CallResult<'_>) -> Value {
     part
 }
 
-/// Returns the id of a call, unless it was made up here: such calls are matched by their order.
+/// Returns the id of a call, unless the id was generated here. Calls without an id are matched by their order.
 fn provider_id(id: &str) -> Option<&str> {
     Some(id).filter(|id| !id.starts_with("call#"))
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct GeminiDecoder {
     calls: CallAssembler,
     /// The signatures of calls.
     signed_parts: Vec<Value>,
-    /// The last signature of a part that is not a call.
+    /// The last signature of a part other than a call.
     signature: Option<String>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -271,7 +271,7 @@ impl GeminiDecoder {
     }
 }
 
-/// Reads the token usage. Gemini does not count thoughts as output, so they are added.
+/// Reads the token usage. Gemini does not count thoughts as output, so they are added here.
 fn token_usage(usage: &Value) -> TokenUsage {
     let count = |name: &str| tokens(usage, name).unwrap_or(0);
     let thought = count("/thoughtsTokenCount");
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(parts[2]["functionCall"]["id"], "mine");
         said.sealed = &[];
         let parts = assistant_content(&said, true);
-        assert_eq!(parts[1]["thoughtSignature"], UNSIGNED);
+        assert_eq!(parts[1]["thoughtSignature"], PLACEHOLDER_SIGNATURE);
         assert_eq!(parts[2].get("thoughtSignature"), None);
     }
 

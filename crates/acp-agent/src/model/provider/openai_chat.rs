@@ -1,5 +1,5 @@
-//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, and the deviations of compatible servers: Ollama,
-//! vLLM, LM Studio, llama.cpp, OpenRouter, DeepSeek, Mistral.
+//! OpenAI's Chat Completions API, `POST /v1/chat/completions`, with the deviations of compatible servers: Ollama, vLLM,
+//! LM Studio, llama.cpp, OpenRouter, DeepSeek and Mistral.
 
 use acp::v1::StopReason;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     body
 }
 
-/// Returns `true` if the name is that of a reasoning model of OpenAI's.
+/// Returns `true` if this is the name of one of OpenAI's reasoning models.
 pub(super) fn reasons(name: &str) -> bool {
     let version = |prefix: &str| {
         let rest = name.strip_prefix(prefix)?;
@@ -121,7 +121,7 @@ fn assistant_message(said: &AssistantTurn<'_>) -> Value {
     message
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct ChatDecoder {
     calls: CallAssembler,
     has_thought: bool,
@@ -147,17 +147,17 @@ struct ChatChoice {
 #[derive(Deserialize)]
 struct ChatDelta {
     content: Option<ChatContent>,
-    /// The text of a refusal, which has its own member.
+    /// The text of a refusal, which has its own key.
     refusal: Option<String>,
-    /// The thoughts, as DeepSeek, vLLM and llama.cpp name them.
+    /// The thoughts, in responses of DeepSeek, vLLM and llama.cpp.
     reasoning_content: Option<String>,
-    /// The thoughts, as Ollama and OpenRouter name them.
+    /// The thoughts, in responses of Ollama and OpenRouter.
     reasoning: Option<String>,
     #[serde(default, deserialize_with = "parts")]
     tool_calls: Vec<ChatToolCallDelta>,
 }
 
-/// A string, or a list for Mistral's reasoning models.
+/// Content: a string or, from Mistral's reasoning models, a list.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ChatContent {
@@ -190,7 +190,7 @@ struct ChatToolCallDelta {
 #[derive(Deserialize)]
 struct ChatFunction {
     name: Option<String>,
-    /// The arguments as a string. Some servers send an object.
+    /// The arguments as a string. Some servers send an object instead.
     arguments: Option<Value>,
 }
 
@@ -277,7 +277,7 @@ impl ChatDecoder {
     }
 }
 
-/// Reads the token usage. Returns `None` if there are no counts.
+/// Reads the token usage. Returns `None` if it contains no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
@@ -314,7 +314,7 @@ impl EventDecoder for ChatDecoder {
         Ok(heard)
     }
 
-    /// Accepts the end of the stream after a finish reason: not all servers send `[DONE]`.
+    /// Accepts a stream that ends after a finish reason, because not all servers send `[DONE]`.
     fn cut(&mut self) -> Option<Vec<DecodedPart>> {
         let whole = self.has_refusal || self.stop.as_ref().is_some_and(|stop| stop != "error");
         whole.then(|| self.finish().ok()).flatten()

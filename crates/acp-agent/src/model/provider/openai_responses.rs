@@ -97,8 +97,8 @@ fn to_part(part: &PromptPart<'_>) -> Value {
     }
 }
 
-/// Adds the text and calls of one round, each after the reasoning items that led to it. The API rejects reasoning
-/// items that nothing follows.
+/// Adds the text and the calls of one round, each after the reasoning items that belong to it. The API rejects
+/// reasoning items that are not followed by anything.
 fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
     if said.is_current_turn {
@@ -131,14 +131,15 @@ fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     }
 }
 
-/// Decodes a response.
+/// A decoder for a response.
 pub(super) struct ResponsesDecoder {
     calls: CallAssembler,
-    /// Pairs of an output item's index and the index of its call.
+    /// The index of each output item that is a call, and the index of the call.
     items: Vec<(u64, usize)>,
-    /// The reasoning items, in the form in which they are sent back, each with what came before it.
+    /// The reasoning items, in the form in which they are sent back later. Each is stored with its position: the number
+    /// of calls before it, and whether text precedes it.
     sealed: Vec<Value>,
-    /// Whether the response has text.
+    /// Whether the response contains text.
     has_text: bool,
     has_thought: bool,
     has_refusal: bool,
@@ -150,7 +151,7 @@ struct ResponsesEvent {
     kind: Option<String>,
     #[serde(default)]
     output_index: u64,
-    /// The index of the part of the summary. Each part is a paragraph.
+    /// The index of a part of the summary. Each part is a paragraph.
     #[serde(default)]
     summary_index: u64,
     delta: Option<String>,
@@ -197,7 +198,7 @@ impl ResponsesDecoder {
         }
     }
 
-    /// Returns the index of the call for an output item.
+    /// Returns the index of the call in an output item.
     fn call_index(&self, item: u64) -> Option<usize> {
         let mut items = self.items.iter().rev();
         let found = items.find(|(index, _)| *index == item);
@@ -214,7 +215,7 @@ impl ResponsesDecoder {
         Some(heard)
     }
 
-    /// Adds the complete arguments of a call, if they did not arrive in pieces.
+    /// Adds the complete arguments of a call, unless they have already arrived in pieces.
     fn write_arguments(&mut self, call: usize, arguments: Option<&str>) -> Option<DecodedPart> {
         let blank = self.calls.is_blank(call);
         arguments
@@ -222,7 +223,7 @@ impl ResponsesDecoder {
             .and_then(|all| self.calls.write(call, all))
     }
 
-    /// Stores a reasoning item to be sent back. One without content is of no use.
+    /// Stores a reasoning item that must be sent back. An item without content is useless and discarded.
     fn finish_item(&mut self, item: ResponsesItem) -> Option<DecodedPart> {
         let content = item
             .content
@@ -267,7 +268,7 @@ impl ResponsesDecoder {
     }
 }
 
-/// Reads the token usage. Returns `None` if there are no counts.
+/// Reads the token usage. Returns `None` if it contains no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
     let count = |name: &str| tokens(usage, name);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));

@@ -1,4 +1,4 @@
-//! A model of a provider, as the agent calls it.
+//! A model of a provider, as it is used by the agent.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub(super) struct ServedModel {
     pub(super) http: Arc<HttpClients>,
     pub(super) model: ProviderModel,
     pub(super) address: Url,
-    /// The URL to show to users, without its query.
+    /// The URL for display, without its query.
     pub(super) display_url: String,
-    /// The model's name in [`OpaqueParts::by`](crate::OpaqueParts::by).
+    /// The model's name, as in [`OpaqueParts::by`](crate::OpaqueParts::by).
     pub(super) by: String,
-    /// The name to show to users.
+    /// The name for display.
     pub(super) name: String,
     pub(super) window: Option<u64>,
     pub(super) takes_images: bool,

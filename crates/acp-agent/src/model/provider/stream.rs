@@ -1,4 +1,4 @@
-//! One round of a model: sends the request, retries it while the model is busy, and turns the response into steps.
+//! One round of a model: sends the request, retries if the model is busy, and converts the response to steps.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,20 +18,20 @@ use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts};
 use crate::model::step::{Step, Steps};
 
-/// The fewest bytes that each event counts toward the limit on a response.
-const EVENT: usize = 32;
+/// The minimum number of bytes that an event counts toward the limit on a response.
+const MIN_EVENT_BYTES: usize = 32;
 
 /// A round in progress.
 pub(super) struct ModelRound<'a> {
     served: &'a ServedModel,
     request: RoundRequest<'a>,
     state: RoundState,
-    /// The steps that were decoded but not returned yet.
+    /// Decoded steps that have not been returned yet.
     pending_steps: VecDeque<Result<Step, ModelError>>,
     backoff: Backoff,
-    /// Whether text or thoughts were returned: the request cannot be retried then.
+    /// Whether text or thoughts have been returned. If so, the request cannot be retried.
     has_output: bool,
-    /// How many bytes have been received.
+    /// The number of bytes received so far.
     bytes: usize,
 }
 
@@ -40,7 +40,7 @@ enum RoundState {
     /// Wait this long before the next attempt.
     Wait(Duration),
     Receive(Box<ResponseStream>),
-    /// The response is complete. Read on to the end of the stream.
+    /// The response is complete. Read the stream to its end.
     End(Box<ResponseStream>),
     Done,
 }
@@ -95,7 +95,7 @@ impl<'a> ModelRound<'a> {
         }
     }
 
-    /// Starts the wait for a retry, or gives up.
+    /// Handles a failure: starts the wait before a retry, or ends the round.
     fn handle_failure(&mut self, failure: ModelFailure) {
         let ModelFailure {
             mut error,
@@ -122,8 +122,8 @@ impl<'a> ModelRound<'a> {
         self.state = RoundState::Wait(wait);
     }
 
-    /// Sends the request. Returns `None` if it must be sent again at once, without a parameter that the server has
-    /// just rejected.
+    /// Sends the request. Returns `None` if it must be repeated at once, without a parameter that the server has just
+    /// rejected.
     async fn send_request(&mut self) -> Result<Option<ResponseStream>, ModelFailure> {
         let served = self.served;
         let model = &served.model;
@@ -199,8 +199,8 @@ impl<'a> ModelRound<'a> {
         Ok(more)
     }
 
-    /// Queues a step. Only text and thoughts rule out a retry. An unfinished call does not: a new attempt starts it
-    /// again, and what was shown of it is reported as failed.
+    /// Queues a step. Text and thoughts rule out a retry. An unfinished tool call does not: a new attempt starts over,
+    /// and the call that was shown is reported as failed.
     fn push_step(&mut self, step: Step) -> Result<(), ModelFailure> {
         match &step {
             Step::Text(text) | Step::Thought(text) => {
@@ -216,7 +216,7 @@ impl<'a> ModelRound<'a> {
     }
 
     fn count_bytes(&mut self, bytes: usize) -> Result<(), ModelFailure> {
-        self.bytes = self.bytes.saturating_add(bytes.max(EVENT));
+        self.bytes = self.bytes.saturating_add(bytes.max(MIN_EVENT_BYTES));
         let most = self.served.model.max_response_bytes;
         if self.bytes <= most {
             return Ok(());
