@@ -94,7 +94,7 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
         hint: Some(
             "PATH, then on the lines below: the text to replace, a line with ===, the replacement",
         ),
-        details: "The text must occur exactly once in the file, exactly as written.",
+        details: "The text must match the file exactly, and occur only once in it.",
     },
     OfflineCommandInfo {
         name: "run",

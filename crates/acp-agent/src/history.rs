@@ -34,10 +34,10 @@ pub(crate) struct ModelHistory {
 }
 
 impl StoredHistory {
-    pub(crate) fn new(store: Arc<dyn SessionStore>, kept: StoredSession) -> Self {
+    pub(crate) fn new(store: Arc<dyn SessionStore>, session: StoredSession) -> Self {
         Self {
             store,
-            session: kept,
+            session: session,
         }
     }
 
@@ -102,11 +102,11 @@ impl EntryPages<'_> {
         let Some(from) = self.next_entry else {
             return Ok(None);
         };
-        let kept = &self.history.session;
+        let session = &self.history.session;
         let page = self
             .history
             .store
-            .read(kept.id.clone(), kept.version, self.filter, from);
+            .read(session.id.clone(), session.version, self.filter, from);
         let page = page.await?;
         self.next_entry = page.next;
         Ok(Some(

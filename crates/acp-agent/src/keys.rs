@@ -301,7 +301,7 @@ pub enum KeyFileError {
     Failed {
         /// The file's path.
         path: String,
-        /// The reason.
+        /// Why the operation failed.
         why: String,
     },
 }

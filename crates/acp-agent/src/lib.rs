@@ -355,10 +355,10 @@ impl acp::Agent for CodingAgent {
             turn,
             memory: Arc::clone(&state) as _,
         };
-        let asked = state.round_model()?;
+        let round_model = state.round_model()?;
         let running = turn::active::ActiveTurn {
             state: &state,
-            round_model: &asked,
+            round_model: &round_model,
             tools: &self.tools,
             max_requests: self.max_requests,
             user_instructions: self.user_instructions.as_deref(),

@@ -107,8 +107,8 @@ impl CheckAuthStatus for AgentSessions {
 /// Returns the display name of an account's auth method.
 fn auth_method_name(account: &Account) -> String {
     match account.address() {
-        None => format!("Key for {}", account.provider().title()),
-        Some(address) => format!("Key for {address}"),
+        None => format!("API key for {}", account.provider().title()),
+        Some(address) => format!("API key for {address}"),
     }
 }
 

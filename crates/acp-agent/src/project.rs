@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The files of a project, as far as they have been read.
+/// The files and directories of a project that have been read.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectFiles<'a> {
     /// The names of the entries in the project's directory. Names of directories end with `/`.

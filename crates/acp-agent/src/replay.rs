@@ -246,8 +246,8 @@ impl HistoryReplay<'_> {
         }
     }
 
-    /// Returns the content of a tool call, as far as it is known. `all` means that the turn has ended, so that no more
-    /// content will follow.
+    /// Returns the known content of a tool call. `all` means that the turn has ended, so that no more content will
+    /// follow.
     fn call_content(&self, call: &ReplayedCall, all: bool) -> Vec<ToolCallOutput> {
         let mut shown = Vec::with_capacity(call.content.len());
         for content in &call.content {

@@ -144,18 +144,18 @@ impl SessionState {
     }
 
     pub(crate) async fn choose_model(&self, id: String) -> Result<(), StoreError> {
-        let kept = id.clone();
+        let value = id.clone();
         self.log
-            .change(move |properties| properties.model = Some(kept))
+            .change(move |properties| properties.model = Some(value))
             .await?;
         self.lock_mutable().selection.model = Some(id);
         Ok(())
     }
 
     pub(crate) async fn choose_thought(&self, id: String) -> Result<(), StoreError> {
-        let kept = id.clone();
+        let value = id.clone();
         self.log
-            .change(move |properties| properties.thought_level = Some(kept))
+            .change(move |properties| properties.thought_level = Some(value))
             .await?;
         self.lock_mutable().selection.thought = Some(id);
         Ok(())
@@ -234,10 +234,10 @@ impl SessionState {
         conversation: &mut Conversation,
         message: ModelMessage,
     ) -> Result<(), StoreError> {
-        let kept = self.log.record_message(&message).await;
+        let value = self.log.record_message(&message).await;
         // Added even if it cannot be stored, because each call must have its result.
         conversation.push(message);
-        kept
+        value
     }
 
     /// Compacts the conversation and stores the compaction. If storing it fails, the conversation is not changed.
@@ -260,9 +260,9 @@ impl SessionState {
         let Some(title) = crate::title::title(prompt) else {
             return Ok(None);
         };
-        let kept = title.clone();
+        let value = title.clone();
         self.log
-            .change(move |properties| properties.title = Some(kept))
+            .change(move |properties| properties.title = Some(value))
             .await?;
         self.lock_mutable().title = Some(title.clone());
         Ok(Some(title))
@@ -270,9 +270,9 @@ impl SessionState {
 
     /// Sets a title chosen by the user.
     pub(crate) async fn rename(&self, title: &str) -> Result<(), StoreError> {
-        let kept = title.to_owned();
+        let value = title.to_owned();
         self.log
-            .change(move |properties| properties.title = Some(kept))
+            .change(move |properties| properties.title = Some(value))
             .await?;
         self.lock_mutable().title = Some(title.to_owned());
         Ok(())

@@ -115,8 +115,8 @@ impl AgentSessions {
         let log = match &self.store {
             None => SessionLog::none(),
             Some(store) => {
-                let kept = store.create(session.id().clone(), properties.clone());
-                SessionLog::new(Arc::clone(store), kept.await?, Vec::new())
+                let stored = store.create(session.id().clone(), properties.clone());
+                SessionLog::new(Arc::clone(store), stored.await?, Vec::new())
             }
         };
         let state = self.new_state(session, own, log, &properties, Vec::new());
@@ -132,8 +132,8 @@ impl AgentSessions {
     ) -> acp::Result<OpenedSession<OpenSession>> {
         let store = self.store()?;
         let own = self.open_access(session).await?;
-        let kept = store.find(session.id().clone()).await?;
-        let past = StoredHistory::new(Arc::clone(store), kept);
+        let stored = store.find(session.id().clone()).await?;
+        let past = StoredHistory::new(Arc::clone(store), stored);
         self.check_authorized(&ModelSelection::of(&past.stored_session().properties))
             .await?;
         let ModelHistory {
@@ -156,10 +156,10 @@ impl AgentSessions {
             .await?;
         }
         // A new system prompt replaces the stored one. Without a new one, the stored one stays in force.
-        let said = setup.system_prompt.as_ref().map(ClientPrompt::of);
-        if said.is_some() && said != properties.client_prompt {
-            properties.client_prompt.clone_from(&said);
-            log.change(move |properties| properties.client_prompt = said)
+        let client_prompt = setup.system_prompt.as_ref().map(ClientPrompt::of);
+        if client_prompt.is_some() && client_prompt != properties.client_prompt {
+            properties.client_prompt.clone_from(&client_prompt);
+            log.change(move |properties| properties.client_prompt = client_prompt)
                 .await?;
         }
         let state = self.new_state(session, own, log, &properties, messages);
@@ -312,15 +312,15 @@ impl ListSessions for AgentSessions {
     }
 }
 
-fn session_info(kept: StoredSession) -> SessionInfo {
-    let mut info = SessionInfo::new(kept.id, kept.properties.cwd)
-        .additional_directories(kept.properties.additional_directories);
+fn session_info(stored: StoredSession) -> SessionInfo {
+    let mut info = SessionInfo::new(stored.id, stored.properties.cwd)
+        .additional_directories(stored.properties.additional_directories);
     // A time outside the calendar's range is omitted.
-    info.updated_at = Timestamp::try_from(kept.updated_at)
+    info.updated_at = Timestamp::try_from(stored.updated_at)
         .ok()
         .map(format_milliseconds);
-    info.title = kept.properties.title;
-    info.archived = Some(kept.properties.archived);
+    info.title = stored.properties.title;
+    info.archived = Some(stored.properties.archived);
     info
 }
 
@@ -349,11 +349,11 @@ impl SetSessionTitle<OpenSession> for AgentSessions {
             Some(open) => open.state.rename(&title).await?,
             None => {
                 let store = self.store()?;
-                let kept = store.find(id.clone()).await?;
-                let mut properties = kept.properties;
+                let stored = store.find(id.clone()).await?;
+                let mut properties = stored.properties;
                 properties.title = Some(title.clone());
                 store
-                    .append(id.clone(), kept.version, Vec::new(), Some(properties))
+                    .append(id.clone(), stored.version, Vec::new(), Some(properties))
                     .await?;
             }
         }

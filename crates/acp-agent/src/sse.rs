@@ -25,7 +25,7 @@ pub(crate) struct SseReader {
     /// The number of bytes that have been scanned for a line end. There is none between `read_position` and this
     /// position.
     scanned_position: usize,
-    /// The event as far as it has been read.
+    /// The event that is being read.
     event: SseEvent,
     has_data: bool,
     /// Whether the last line ended with CR. If so, an LF that follows belongs to the same line end.

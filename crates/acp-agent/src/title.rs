@@ -71,7 +71,7 @@ fn strip_markers(mut line: &str) -> &str {
     }
 }
 
-/// Replaces each link in a line by its text. Editors write mentions as `[@main.rs](file:///…)`.
+/// Replaces each link in a line with its text. Editors write mentions as `[@main.rs](file:///…)`.
 fn strip_links(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line;

@@ -45,9 +45,9 @@ impl ActiveTurn<'_> {
                 self.close_steering(conversation).await?;
             }
             // The user may have chosen another model in the meantime.
-            let asked = self.state.round_model()?;
+            let round_model = self.state.round_model()?;
             let running = ActiveTurn {
-                round_model: &asked,
+                round_model: &round_model,
                 ..*self
             };
             match running.run_round_with_room(conversation).await? {

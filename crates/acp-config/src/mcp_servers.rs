@@ -15,7 +15,7 @@ use crate::quote::quoted;
 pub struct McpServerSettings {
     /// The server's name, which becomes part of the names of its tools.
     name: String,
-    /// The program.
+    /// The program to start.
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,

@@ -107,10 +107,10 @@ impl SessionNames {
     /// # Errors
     /// Fails if the names cannot be read.
     pub fn in_all_directories(&self) -> Result<Vec<NamedSession>, ConfigError> {
-        let Some(kept) = &self.file else {
+        let Some(state_file) = &self.file else {
             return Ok(Vec::new());
         };
-        let contents: NamesContents = kept.read()?.unwrap_or_default();
+        let contents: NamesContents = state_file.read()?.unwrap_or_default();
         let mut sessions = contents.sessions;
         sessions.retain(|named| named.agent == self.agent);
         Ok(sessions)
@@ -148,7 +148,7 @@ impl SessionNames {
         id: &str,
         instead: Option<&str>,
     ) -> Result<String, ConfigError> {
-        let Some(kept) = &self.file else {
+        let Some(state_file) = &self.file else {
             let message = "cannot store session names: no state directory";
             return Err(ConfigError::usage(message));
         };
@@ -163,14 +163,15 @@ impl SessionNames {
         let change = |contents: Option<NamesContents>| {
             let mut contents = contents.unwrap_or_default();
             let sessions = &mut contents.sessions;
-            let is_it = |named: &NamedSession| self.matches(named) && named.name == name.as_str();
-            if let Some(named) = sessions.iter().find(|named| is_it(named))
+            let is_match =
+                |named: &NamedSession| self.matches(named) && named.name == name.as_str();
+            if let Some(named) = sessions.iter().find(|named| is_match(named))
                 && instead != Some(named.id.as_str())
             {
                 let id = named.id.clone();
                 return Ok((contents, id));
             }
-            sessions.retain(|named| !is_it(named));
+            sessions.retain(|named| !is_match(named));
             if sessions.len() >= MAX_NAMES {
                 return Err(ConfigError::failure(format!(
                     "too many named sessions (limit: {MAX_NAMES}); remove some names with `acp sessions forget`"
@@ -185,7 +186,7 @@ impl SessionNames {
             });
             Ok((contents, id.to_owned()))
         };
-        kept.change(change)
+        state_file.change(change)
     }
 
     /// Gives the name to a session unless another session already has it. A session may have several names.
@@ -208,17 +209,17 @@ impl SessionNames {
     /// Fails if the names cannot be read or written.
     pub fn remove(&self, name: &str) -> Result<Option<String>, ConfigError> {
         // Write nothing if there is nothing to remove.
-        let (Some(kept), Some(_)) = (&self.file, self.find(name)?) else {
+        let (Some(state_file), Some(_)) = (&self.file, self.find(name)?) else {
             return Ok(None);
         };
         let change = |contents: Option<NamesContents>| {
             let mut contents = contents.unwrap_or_default();
-            let is_it = |named: &NamedSession| self.matches(named) && named.name == name;
-            let at = contents.sessions.iter().position(is_it);
+            let is_match = |named: &NamedSession| self.matches(named) && named.name == name;
+            let at = contents.sessions.iter().position(is_match);
             let forgotten = at.map(|at| contents.sessions.remove(at).id);
             Ok((contents, forgotten))
         };
-        kept.change(change)
+        state_file.change(change)
     }
 
     fn matches(&self, named: &NamedSession) -> bool {

@@ -31,7 +31,7 @@ pub fn answers_directory() -> Option<PathBuf> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PermissionSources {
-    /// The project.
+    /// The project that contains the directory.
     pub project: Project,
     /// The user's rules.
     pub user_rules: Option<PermissionRules>,

@@ -294,10 +294,10 @@ impl AgentProcess {
         let kept = tail.clone();
         let mut line = String::new();
         let undone = Arc::<Mutex<Vec<String>>>::default();
-        let told = Arc::clone(&undone);
+        let reports = Arc::clone(&undone);
         let report = move |event: ProcessEvent<'_>| match event {
             ProcessEvent::Started => {}
-            ProcessEvent::UndoReport(text) => told
+            ProcessEvent::UndoReport(text) => reports
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push(text.trim().to_owned()),

@@ -80,7 +80,7 @@ pub enum AttachmentError {
     /// The path is a socket, a pipe or a device.
     #[error("{}: not a file or directory", path.display())]
     NotAFile {
-        /// The path.
+        /// The path of the socket, pipe or device.
         path: PathBuf,
     },
     /// The image or audio file is too large for a message.
@@ -132,7 +132,7 @@ impl Attachment {
         let media = AttachmentKind::from_path(&path) != AttachmentKind::Other;
         // Media cannot be sent as a link, so it may be as large as a message allows.
         let most = if media { MAX_MEDIA_BYTES } else { embedded };
-        let holds = if found.len() > most {
+        let content = if found.len() > most {
             AttachmentContent::Link
         } else {
             // The file may have grown since.
@@ -145,7 +145,7 @@ impl Attachment {
                 AttachmentContent::Bytes(bytes)
             }
         };
-        if media && holds == AttachmentContent::Link {
+        if media && content == AttachmentContent::Link {
             let path = file.to_owned();
             return Err(AttachmentError::TooLarge { path });
         }
@@ -153,7 +153,7 @@ impl Attachment {
             path,
             media_type,
             size: found.len(),
-            content: holds,
+            content: content,
         })
     }
 

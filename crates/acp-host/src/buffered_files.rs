@@ -9,9 +9,8 @@ use acp_wire::v1::SessionId;
 
 use crate::buffers::{BufferChange, BufferRefusal, BufferWrite, Buffers, DynBuffers, Fingerprint};
 
-/// The maximum number of files for which the text that an agent last read or wrote is remembered. Beyond that, the
-/// oldest are forgotten. If the user then changes such a buffer, the agent must read the file again before it can
-/// write.
+/// The maximum number of files whose text is remembered, as an agent last read or wrote it. Beyond that, the oldest are
+/// forgotten. If the user then changes such a buffer, the agent must read the file again before it can write.
 const MAX_REMEMBERED_FILES: usize = 512;
 
 /// An editor's buffers, and the text that each session last saw of each buffer.

@@ -194,7 +194,7 @@ pub struct MemoryBuffers {
 #[derive(Debug)]
 struct Buffer {
     text: Arc<str>,
-    /// The text on disk, as far as is known.
+    /// The fingerprint of the text that was last known to be on disk.
     saved_fingerprint: Fingerprint,
 }
 

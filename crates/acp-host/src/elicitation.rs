@@ -38,7 +38,7 @@ pub struct FieldChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FormFieldKind {
-    /// Text.
+    /// Free text.
     Text,
     /// Text that must not be shown (the format `password`).
     Secret,
@@ -46,7 +46,7 @@ pub enum FormFieldKind {
     Number,
     /// A whole number.
     Integer,
-    /// Yes or no.
+    /// A boolean: yes or no.
     Boolean,
     /// One of several choices.
     SingleChoice,
@@ -57,7 +57,7 @@ pub enum FormFieldKind {
 /// The user's input for a field.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldAnswer {
-    /// A value.
+    /// A value for the field.
     Value(Value),
     /// No value: the field is omitted.
     Omitted,

@@ -150,20 +150,20 @@ impl Files {
         // Any number of bytes may be skipped before the first line, so reading must stop when nobody waits for it.
         let abandoned = AbandonGuard::default();
         let given_up = abandoned.watch();
-        if let Some(laid) = self.buffers.clone() {
+        if let Some(editor_buffers) = self.buffers.clone() {
             let view = self.session_file(session, path).await?;
             // Acquired first, so that no more buffers than files are in memory at a time.
             let turn = self.acquire_permit().await?;
-            match laid.read(&view.file).await {
+            match editor_buffers.read(&view.file).await {
                 Some(text) => {
                     let read = move |_: &Path| {
                         let read = read_lines(text.as_bytes(), lines, max, &given_up)?;
-                        laid.remember(&view, &text);
+                        editor_buffers.remember(&view, &text);
                         decode_text(read)
                     };
                     return self.run_blocking(turn, path, read).await;
                 }
-                None => laid.forget(&view),
+                None => editor_buffers.forget(&view),
             }
         }
         let roots = self.roots.clone();
@@ -206,24 +206,24 @@ impl Files {
         path: &Path,
         content: Arc<str>,
     ) -> Result<(), Error> {
-        let Some(laid) = &self.buffers else {
+        let Some(editor_buffers) = &self.buffers else {
             return self.write_on_disk(path, content).await;
         };
         let view = self.session_file(session, path).await?;
-        let written = laid.write(&view, Arc::clone(&content)).await;
+        let written = editor_buffers.write(&view, Arc::clone(&content)).await;
         match written.map_err(|refusal| self.to_error(path, FileError::Buffer(refusal)))? {
             BufferWrite::NotOpen => {
-                laid.forget(&view);
+                editor_buffers.forget(&view);
                 self.write_on_disk(path, content).await
             }
             BufferWrite::Buffer(text) => {
-                laid.remember(&view, &text);
+                editor_buffers.remember(&view, &text);
                 Ok(())
             }
             BufferWrite::BufferAndFile(text) => {
-                laid.remember(&view, &text);
+                editor_buffers.remember(&view, &text);
                 self.write_on_disk(path, Arc::clone(&text)).await?;
-                laid.notify_saved(&view.file, &text).await;
+                editor_buffers.notify_saved(&view.file, &text).await;
                 Ok(())
             }
         }

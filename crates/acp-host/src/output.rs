@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// A decoder for UTF-8 that arrives in pieces. The start of a character that is split between two pieces is stored
-/// until the rest arrives. Invalid bytes become U+FFFD.
+/// A decoder for UTF-8 that arrives in pieces. An incomplete character at the end of a piece is kept until the rest
+/// arrives. Invalid bytes become U+FFFD.
 #[derive(Debug, Default)]
 pub(crate) struct Utf8Decoder {
     /// The first bytes of an incomplete character, at most three.

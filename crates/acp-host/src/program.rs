@@ -45,7 +45,7 @@ pub(crate) fn find(
     looked.map(|file| std::path::absolute(&file).unwrap_or(file))
 }
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathKind {
     Program,

@@ -134,7 +134,7 @@ pub enum SandboxError {
     /// A path to make writable cannot be opened.
     #[error("cannot make {} writable: {source}", path.display())]
     Path {
-        /// The path.
+        /// The path that cannot be opened.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

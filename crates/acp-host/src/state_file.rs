@@ -51,8 +51,8 @@ impl StateFile {
         if text.len() as u64 > self.limit {
             return Err(self.broken_error(format!("larger than {} bytes", self.limit)));
         }
-        let kept = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
-        Ok(Some(kept))
+        let value = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
+        Ok(Some(value))
     }
 
     /// Reads, changes and writes the file while holding a lock. If `change` fails, the file is not changed.
@@ -85,8 +85,8 @@ impl StateFile {
             .map_err(failed)?;
         // Everyone holds it only briefly. It is released when this returns or the process exits.
         lock.lock().map_err(failed)?;
-        let (kept, result) = change(self.read()?)?;
-        let text = serde_json::to_vec_pretty(&kept).map_err(|e| failed(e.into()))?;
+        let (value, result) = change(self.read()?)?;
+        let text = serde_json::to_vec_pretty(&value).map_err(|e| failed(e.into()))?;
         if text.len() as u64 > self.limit {
             return Err(E::from(StateFileError::Full {
                 file: self.file.clone(),
@@ -153,49 +153,50 @@ mod tests {
     #[test]
     fn many_at_once_lose_nothing_and_the_file_is_the_owner_s_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = StateFile::new(directory.path().join("below/numbers.json"), 1024);
-        assert_eq!(kept.read::<Vec<u32>>().unwrap(), None);
+        let value = StateFile::new(directory.path().join("below/numbers.json"), 1024);
+        assert_eq!(value.read::<Vec<u32>>().unwrap(), None);
         std::thread::scope(|threads| {
             for number in 0..20u32 {
-                let kept = &kept;
+                let value = &value;
                 threads.spawn(move || {
-                    kept.change(|numbers: Option<Vec<u32>>| {
-                        let mut numbers = numbers.unwrap_or_default();
-                        numbers.push(number);
-                        Ok::<_, StateFileError>((numbers, ()))
-                    })
-                    .unwrap();
+                    value
+                        .change(|numbers: Option<Vec<u32>>| {
+                            let mut numbers = numbers.unwrap_or_default();
+                            numbers.push(number);
+                            Ok::<_, StateFileError>((numbers, ()))
+                        })
+                        .unwrap();
                 });
             }
         });
-        let mut numbers: Vec<u32> = kept.read().unwrap().unwrap();
+        let mut numbers: Vec<u32> = value.read().unwrap().unwrap();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..20).collect::<Vec<u32>>());
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-            assert_eq!(mode(kept.file()), 0o600);
-            assert_eq!(mode(kept.file().parent().unwrap()), 0o700);
+            assert_eq!(mode(value.file()), 0o600);
+            assert_eq!(mode(value.file().parent().unwrap()), 0o700);
         }
     }
 
     #[test]
     fn what_is_too_large_or_broken_is_said_and_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
-        let kept = StateFile::new(directory.path().join("text.json"), 16);
+        let value = StateFile::new(directory.path().join("text.json"), 16);
         let write = |text: &str| {
-            kept.change(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
+            value.change(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
         };
         write("short").unwrap();
         let full = write("much longer than that").unwrap_err();
         assert!(matches!(full, StateFileError::Full { .. }), "{full}");
-        assert_eq!(kept.read::<String>().unwrap().unwrap(), "short");
+        assert_eq!(value.read::<String>().unwrap().unwrap(), "short");
         for broken in ["{", "\"a text of more than 16 bytes\""] {
-            std::fs::write(kept.file(), broken).unwrap();
+            std::fs::write(value.file(), broken).unwrap();
             let error = write("other").unwrap_err();
             assert!(matches!(error, StateFileError::Broken { .. }), "{error}");
-            assert_eq!(std::fs::read_to_string(kept.file()).unwrap(), broken);
+            assert_eq!(std::fs::read_to_string(value.file()).unwrap(), broken);
         }
     }
 }

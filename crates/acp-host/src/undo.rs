@@ -250,8 +250,8 @@ impl RootSnapshot {
         let changed = now
             .iter()
             .filter(|(path, stamp)| then.get(**path) != Some(stamp));
-        let gone = then.keys().filter(|path| !now.contains_key(path));
-        let paths = changed.map(|(path, _)| *path).chain(gone);
+        let removed = then.keys().filter(|path| !now.contains_key(path));
+        let paths = changed.map(|(path, _)| *path).chain(removed);
         paths.map(|path| root.path.join(path)).collect()
     }
 }

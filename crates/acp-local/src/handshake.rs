@@ -75,15 +75,15 @@ pub async fn accept_handshake(
     stream: LocalStream,
     token: &LocalToken,
 ) -> Result<AuthenticatedConnection, HandshakeError> {
-    let mut known = AuthenticatedConnection::from(stream);
+    let mut authenticated = AuthenticatedConnection::from(stream);
     let within = async {
-        expect_line(&mut known.reader, &token.client_half()).await?;
-        write_line(&mut known.writer, &token.server_half()).await
+        expect_line(&mut authenticated.reader, &token.client_half()).await?;
+        write_line(&mut authenticated.writer, &token.server_half()).await
     };
     timeout(TIMEOUT, within)
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
-    Ok(known)
+    Ok(authenticated)
 }
 
 /// Performs the handshake on the connecting side: sends one half of the token and waits up to five seconds for the
@@ -95,15 +95,15 @@ pub async fn send_handshake(
     stream: LocalStream,
     token: &LocalToken,
 ) -> Result<AuthenticatedConnection, HandshakeError> {
-    let mut known = AuthenticatedConnection::from(stream);
+    let mut authenticated = AuthenticatedConnection::from(stream);
     let within = async {
-        write_line(&mut known.writer, &token.client_half()).await?;
-        expect_line(&mut known.reader, &token.server_half()).await
+        write_line(&mut authenticated.writer, &token.client_half()).await?;
+        expect_line(&mut authenticated.reader, &token.server_half()).await
     };
     timeout(TIMEOUT, within)
         .await
         .map_err(|_| HandshakeError::TimedOut)??;
-    Ok(known)
+    Ok(authenticated)
 }
 
 impl From<LocalStream> for AuthenticatedConnection {

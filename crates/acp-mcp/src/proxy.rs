@@ -85,10 +85,10 @@ pub async fn run_with(
         endpoint: endpoint.clone(),
         source,
     })?;
-    let known = send_handshake(stream, token).await;
-    let client = known.map_err(|stranger| ProxyError::Refused {
+    let handshake = send_handshake(stream, token).await;
+    let client = handshake.map_err(|error| ProxyError::Refused {
         endpoint: endpoint.clone(),
-        reason: match stranger {
+        reason: match error {
             // A server reveals no more than this.
             HandshakeError::Closed => "wrong token or too many connections".to_owned(),
             other => other.to_string(),

@@ -148,11 +148,11 @@ where
             () = self.stop.cancelled() => return,
             admitted = accept_handshake(stream, &self.token) => admitted,
         };
-        let known = match admitted {
-            Ok(known) => known,
+        let authenticated = match admitted {
+            Ok(authenticated) => authenticated,
             Err(stranger) => return self.refuse(&stranger),
         };
-        let transport = AsyncRwTransport::new_server(known.reader, known.writer);
+        let transport = AsyncRwTransport::new_server(authenticated.reader, authenticated.writer);
         let transport = BoundedTransport::server(transport, MAX_REQUESTS);
         let handler = (self.handlers)();
         match handler

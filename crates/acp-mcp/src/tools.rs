@@ -139,7 +139,7 @@ impl Tools {
         let call = move |arguments| -> Call {
             let arguments = match read_arguments(&name, arguments) {
                 Ok(arguments) => arguments,
-                Err(misfit) => return Box::pin(std::future::ready(error_result(misfit))),
+                Err(error_text) => return Box::pin(std::future::ready(error_result(error_text))),
             };
             let called = call(arguments);
             Box::pin(async move {
@@ -346,10 +346,10 @@ fn read_arguments<A: DeserializeOwned>(tool: &str, arguments: JsonObject) -> Res
             "." => String::new(),
             place => format!("`{place}`: "),
         };
-        let misfit = error.inner().to_string();
-        let end = misfit.char_indices().nth(MAX_ERROR_CHARS);
-        let misfit = end.map_or(&*misfit, |(end, _)| &misfit[..end]);
-        format!("invalid arguments for `{tool}`: {place}{misfit}")
+        let error_text = error.inner().to_string();
+        let end = error_text.char_indices().nth(MAX_ERROR_CHARS);
+        let error_text = end.map_or(&*error_text, |(end, _)| &error_text[..end]);
+        format!("invalid arguments for `{tool}`: {place}{error_text}")
     })
 }
 

@@ -1,4 +1,4 @@
-//! Compaction of a conversation, in the form in which it is stored in the session's history.
+//! Compaction of a conversation, as stored in the session's history.
 
 use acp::v1::{ContentBlock, TextContent};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub(crate) enum KeptTail {
     /// The last prompt and everything after it.
     #[default]
     Turn,
-    /// Only the last prompt. What came after the prompt is part of the summary.
+    /// Only the last prompt. Everything after it is part of the summary.
     Prompt,
 }
 
@@ -137,7 +137,7 @@ impl Compaction {
             return;
         };
         let at = last_prompt(messages).unwrap_or(messages.len());
-        let mut kept = messages.split_off(at);
+        let mut kept_messages = messages.split_off(at);
         let mut stands_for = SummarySpan::default();
         for message in messages.iter() {
             match (summary_span(message), message) {
@@ -150,8 +150,11 @@ impl Compaction {
             }
         }
         if self.keeps == KeptTail::Prompt {
-            stands_for.rounds += kept.iter().filter(|message| is_round(message)).count();
-            kept.truncate(1);
+            stands_for.rounds += kept_messages
+                .iter()
+                .filter(|message| is_round(message))
+                .count();
+            kept_messages.truncate(1);
         }
         let mut text = TextContent::new(format!("{SUMMARY_PREFIX}{summary}"));
         let mark = text.meta.get_or_insert_default();
@@ -160,7 +163,7 @@ impl Compaction {
             ModelMessage::User(vec![ContentBlock::Text(text)]),
             ModelMessage::said(SUMMARY_REPLY),
         ];
-        messages.append(&mut kept);
+        messages.append(&mut kept_messages);
     }
 }
 

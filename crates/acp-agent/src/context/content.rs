@@ -21,12 +21,12 @@ const MAX_TOTAL_BYTES: usize = 256 * 1024;
 /// Converts the content of a prompt for the model.
 pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
     let mut room = MAX_TOTAL_BYTES;
-    let told = content.into_iter().map(|block| match block {
+    let model_text = content.into_iter().map(|block| match block {
         ContentBlock::ResourceLink(link) => ContentBlock::text(link_text(&link, workspace)),
         ContentBlock::Resource(embedded) => embed(*embedded, workspace, &mut room),
         other => other,
     });
-    told.collect()
+    model_text.collect()
 }
 
 /// The target of a URI.
@@ -123,15 +123,15 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
             text.text.len()
         );
     }
-    let mut told = format!("The user attached {name}:\n\n{}", fenced(kept));
+    let mut model_text = format!("The user attached {name}:\n\n{}", fenced(kept));
     if kept.len() < text.text.len() {
-        told.push_str(&format!(
+        model_text.push_str(&format!(
             "\n\nThese are the first {} of its {} bytes{more}.",
             kept.len(),
             text.text.len()
         ));
     }
-    told
+    model_text
 }
 
 fn blob_content(blob: BlobResourceContents, workspace: &Workspace) -> ContentBlock {

@@ -30,7 +30,7 @@ pub(crate) struct Conversation {
     usage: ContextUsage,
 }
 
-/// The context usage, as far as it is known.
+/// How much of the context window is used. Some of this may not be known yet.
 #[derive(Debug, Default)]
 struct ContextUsage {
     /// The usage that the model reported after the last round, in tokens.
@@ -82,11 +82,11 @@ impl Conversation {
 
     /// Records the usage that the model reported. It covers everything up to and including the model's response.
     pub(crate) fn record_usage(&mut self, usage: TokenUsage) {
-        let told = usage.in_window();
+        let used_tokens = usage.in_window();
         if std::mem::take(&mut self.usage.was_compacted) {
-            self.usage.tokens_after_compaction = told;
+            self.usage.tokens_after_compaction = used_tokens;
         }
-        (self.usage.reported_tokens, self.usage.added_since_report) = (Some(told), 0);
+        (self.usage.reported_tokens, self.usage.added_since_report) = (Some(used_tokens), 0);
     }
 
     /// Returns the context usage in tokens, if it is known.
@@ -110,7 +110,7 @@ impl Conversation {
         self.usage.tokens_after_compaction = self.used_tokens().unwrap_or_default();
     }
 
-    /// Compacts the conversation.
+    /// Applies a compaction to the messages. The context usage is unknown until the model reports it again.
     pub(crate) fn compact(&mut self, compaction: &Compaction) {
         compaction.apply(&mut self.messages);
         self.usage = ContextUsage {

@@ -144,10 +144,11 @@ async fn read_through_client(
     let path = workspace.absolute_path(INSTRUCTIONS_FILE);
     let text = match workspace.read(&path, None, Some(MAX_LINES)).await {
         Ok(text) => {
-            let kept = head(&text, MAX_FILE_BYTES);
+            let excerpt = head(&text, MAX_FILE_BYTES);
             Ok(FileHead {
-                text: kept.to_owned(),
-                is_truncated: kept.len() < text.len() || text.lines().count() >= MAX_LINES as usize,
+                text: excerpt.to_owned(),
+                is_truncated: excerpt.len() < text.len()
+                    || text.lines().count() >= MAX_LINES as usize,
             })
         }
         Err(ToolFailure::NotFound(_)) => return Ok(None),

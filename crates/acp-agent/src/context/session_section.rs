@@ -118,7 +118,7 @@ fn list_directory(
         });
     }
     if entries.is_empty() {
-        text.push_str("(nothing)\n");
+        text.push_str("(no entries)\n");
     }
     text.push_str("```\n");
     if is_truncated {

@@ -173,7 +173,7 @@ fn omit_middle(parts: &[String], room: usize) -> String {
     let newest = newest.count();
     let (out, newest) = rest.split_at(rest.len() - newest);
     format!(
-        "{first}[{} messages omitted]\n\n{}",
+        "{first}[messages omitted: {}]\n\n{}",
         out.len(),
         newest.concat()
     )

@@ -64,16 +64,16 @@ impl SessionMcpServer {
         call: Option<&ReportedCall>,
     ) -> Result<ServerResult, ToolFailure> {
         let limit = limits.call;
-        let asked = self.send_request_once(ready, workspace, request.clone(), limit, call);
-        let fault = match asked.await {
+        let attempt = self.send_request_once(ready, workspace, request.clone(), limit, call);
+        let fault = match attempt.await {
             Err(McpRequestError::Undelivered(fault)) => fault,
             answered => return Ok(answered?),
         };
         let again = self.reconnected(ready, limits.reconnect);
         match workspace.unless_cancelled(again).await? {
             Some(ready) => {
-                let asked = self.send_request_once(&ready, workspace, request, limit, call);
-                Ok(asked.await?)
+                let attempt = self.send_request_once(&ready, workspace, request, limit, call);
+                Ok(attempt.await?)
             }
             None => Err(fault),
         }
@@ -127,7 +127,7 @@ impl SessionMcpServer {
                     let why = Some("the user cancelled the turn".to_owned());
                     let cancel = CancelledNotificationParam::new(Some(id.clone()), why);
                     if timeout(CANCEL_TIMEOUT, ready.peer.notify_cancelled(cancel)).await.is_err() {
-                        tracing::debug!(server = self.name, "it accepts no messages");
+                        tracing::debug!(server = self.name, "cannot send a cancellation to an MCP server");
                     }
                     break Err(McpRequestError::Fault(ToolFailure::Stop(acp::Error::Cancelled)));
                 }
@@ -162,8 +162,8 @@ impl SessionMcpServer {
         let name = &self.name;
         let why = match error {
             ServiceError::McpError(error) => {
-                let said = head(&error.message, MAX_MESSAGE_BYTES);
-                format!("The MCP server `{name}` rejected the request: {said}")
+                let server_message = head(&error.message, MAX_MESSAGE_BYTES);
+                format!("The MCP server `{name}` rejected the request: {server_message}")
             }
             ServiceError::Timeout { timeout } => format!(
                 "The MCP server `{name}` did not respond within {} s; the request was cancelled.",

@@ -76,9 +76,9 @@ pub(crate) struct ServerCall {
 pub(super) enum McpCall {
     Tool {
         at: ConnectedMcpServer,
-        /// The tool's name for the model.
+        /// The name under which the model knows the tool.
         called_name: String,
-        /// The tool's name at the server.
+        /// The name under which the server knows the tool.
         tool: String,
         title: Option<String>,
         annotations: Option<ToolAnnotations>,
@@ -151,8 +151,8 @@ impl ServerCall {
                 annotations,
                 ..
             } => {
-                let said = annotations.as_ref().and_then(|a| a.title.as_ref());
-                let title = title.as_ref().or(said).unwrap_or(tool);
+                let annotated_title = annotations.as_ref().and_then(|a| a.title.as_ref());
+                let title = title.as_ref().or(annotated_title).unwrap_or(tool);
                 (
                     format!("{}: {}", at.server.name, one_line(title)),
                     tool_kind(annotations.as_ref()),

@@ -25,7 +25,7 @@ const MAX_USER_MEDIA: usize = 8 * 1024 * 1024;
 /// The maximum size of the structured result that the client gets in addition to the content, in bytes.
 const MAX_STRUCTURED_BYTES: usize = 64 * 1024;
 
-/// A converted result.
+/// The result of a tool, converted for the model, the user and programs.
 #[derive(Debug)]
 pub(super) struct McpResult {
     pub(super) is_error: bool,

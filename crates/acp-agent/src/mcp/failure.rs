@@ -65,12 +65,12 @@ impl ConnectFailure {
 
     pub(super) fn of_http(error: &StreamableHttpError<reqwest::Error>) -> Self {
         match error {
-            StreamableHttpError::AuthRequired(asked) => {
-                Self::unauthorized(&asked.www_authenticate_header)
+            StreamableHttpError::AuthRequired(challenge_error) => {
+                Self::unauthorized(&challenge_error.www_authenticate_header)
             }
-            StreamableHttpError::InsufficientScope(asked) => Self::lasting(format!(
+            StreamableHttpError::InsufficientScope(challenge_error) => Self::lasting(format!(
                 "Permission denied (HTTP status 403{}): the key does not grant access.",
-                challenge_text(&asked.www_authenticate_header)
+                challenge_text(&challenge_error.www_authenticate_header)
             )),
             // A 401 without a challenge arrives only as text.
             StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
@@ -112,7 +112,7 @@ impl ConnectFailure {
 
 /// Formats the parts of a challenge that help users to find the right key.
 fn challenge_text(challenge: &str) -> String {
-    let mut said = String::new();
+    let mut details = String::new();
     for (name, what) in [
         ("realm", "realm"),
         ("scope", "scope"),
@@ -122,13 +122,13 @@ fn challenge_text(challenge: &str) -> String {
         if let Some(value) =
             challenge_parameter(challenge, name).filter(|value| !value.trim().is_empty())
         {
-            said.push_str(&format!(
+            details.push_str(&format!(
                 ", {what} `{}`",
                 one_line(&value.replace('`', "'"))
             ));
         }
     }
-    said
+    details
 }
 
 /// Returns the first parameter of a challenge that has this name, whatever its scheme (RFC 9110, section 11.2).

@@ -74,8 +74,8 @@ impl WatchedClient {
                 if !names(&error.id, &id) =>
             {
                 if in_session {
-                    let said = &error.error.message;
-                    tracing::debug!(server = %self.name, %said, "not in this session");
+                    let error_message = &error.error.message;
+                    tracing::debug!(server = %self.name, %error_message, "not in this session");
                     Err(StreamableHttpError::SessionExpired)
                 } else {
                     error.id = Some(id);

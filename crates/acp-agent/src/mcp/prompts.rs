@@ -60,7 +60,7 @@ impl SessionMcpServers {
             .collect()
     }
 
-    /// Replaces a command by the prompt that its server returns for it.
+    /// Replaces a command with the prompt that its server returns for it.
     pub(crate) async fn expand(
         &self,
         workspace: &Workspace,

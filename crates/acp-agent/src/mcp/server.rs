@@ -56,14 +56,14 @@ impl SessionMcpServer {
         let name = definition.name().unwrap_or("unnamed").to_owned();
         let (states, state) = watch::channel(McpServerState::Starting);
         let (stop, stopped) = watch::channel(false);
-        let told = Arc::<McpServerChannel>::default();
+        let task_channel = Arc::<McpServerChannel>::default();
         let life = McpServerTask {
             name: name.clone(),
             key: key.clone(),
             definition,
             session,
             limits,
-            channel: Arc::clone(&told),
+            channel: Arc::clone(&task_channel),
             states,
             changes,
         };
@@ -73,7 +73,7 @@ impl SessionMcpServer {
             key,
             state,
             was_awaited: AtomicBool::new(false),
-            channel: told,
+            channel: task_channel,
             stop,
             task: Mutex::new(Some(task)),
         }
@@ -108,8 +108,8 @@ impl SessionMcpServer {
             .await;
     }
 
-    /// Retries the connection to a lost server and waits for the result. Returns at once if the server is not retried
-    /// any more.
+    /// Retries the connection to a lost server and waits for the result. Returns at once if the server is no longer
+    /// retried.
     pub(super) async fn retry_and_wait(&self) {
         let mut state = self.state.clone();
         if matches!(

@@ -122,7 +122,7 @@ impl McpServerTask {
                 listed = changed => match listed {
                     Ok(Ok(ready)) => self.set_ready(ready),
                     Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh its tools and prompts"),
-                    Err(_) => tracing::warn!(server = self.name, "it did not list its tools"),
+                    Err(_) => tracing::warn!(server = self.name, "cannot list its tools"),
                 },
             }
         };
@@ -254,7 +254,7 @@ impl McpServerTask {
     }
 }
 
-/// What will be done about a server that is not connected.
+/// The next step for a server that is not connected.
 #[derive(Debug, PartialEq, Eq)]
 enum RetryPlan {
     After(Duration),

@@ -23,7 +23,7 @@ pub(super) enum McpServerState {
 pub(super) enum McpServerNews {
     Lost {
         why: Arc<str>,
-        /// What will be done next, for the user.
+        /// A sentence for the user about what happens next.
         next: &'static str,
     },
     Recovered {

@@ -10,7 +10,7 @@ use serde_json::json;
 pub struct ModelError {
     /// The kind of error, for programs.
     pub kind: ModelErrorKind,
-    /// What went wrong and what to do about it: a message for the user.
+    /// A message for the user that says what went wrong and what to do about it.
     pub message: String,
 }
 

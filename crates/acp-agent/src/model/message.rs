@@ -13,9 +13,9 @@ pub enum ModelMessage {
     User(Vec<ContentBlock>),
     /// The text and the tool calls of one round of the model. A round without either is not sent to the model again.
     Assistant {
-        /// The model's text.
+        /// The text of the model's response. May be empty.
         text: String,
-        /// The model's thoughts.
+        /// The model's thoughts before the response. May be empty.
         thought: String,
         /// The tool calls, in order. Each has a result later in the conversation.
         calls: Vec<ToolRequest>,
@@ -65,7 +65,7 @@ impl ModelMessage {
 pub struct OpaqueParts {
     /// The model that produced the data, and where it is served.
     pub by: String,
-    /// The data.
+    /// The data, as JSON that only the model understands.
     pub parts: Value,
 }
 

@@ -235,17 +235,17 @@ impl<'a> TurnProgress<'a> {
             };
             return worth.into_iter().enumerate().map(look).collect();
         }
-        let mut said =
+        let mut answer_text =
             "No language model is configured, so I cannot work on this: I am the `offline` model, not an AI. To use a model, add a provider's key with `acp agent login`, or choose a local model with `--model` or in `config.toml`. Until then, I can run these commands:\n\n"
                 .to_owned();
-        said.push_str(&commands::help());
+        answer_text.push_str(&commands::help());
         let attached = self.attachment_names();
         if !attached.is_empty() {
-            said.push_str(&format!("\nattached: {}\n", attached.join(", ")));
+            answer_text.push_str(&format!("\nattached: {}\n", attached.join(", ")));
         }
-        said.push_str("\nThe workspace:\n\n");
-        said.push_str(&survey(listing, &names, &read));
-        text_step(said)
+        answer_text.push_str("\nThe workspace:\n\n");
+        answer_text.push_str(&survey(listing, &names, &read));
+        text_step(answer_text)
     }
 
     /// Returns the names of the prompt's attachments.
@@ -286,13 +286,13 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
 
 /// Formats a tool result as part of a response.
 fn quoted(text: &str) -> String {
-    let kept = head(text, MAX_REPEATED_BYTES);
-    let more = if kept.len() < text.len() {
+    let excerpt = head(text, MAX_REPEATED_BYTES);
+    let more = if excerpt.len() < text.len() {
         "\n\nOutput truncated; see the tool call."
     } else {
         ""
     };
-    format!("{}{more}", fenced(kept))
+    format!("{}{more}", fenced(excerpt))
 }
 
 fn count_text(data: &Value, key: &str, what: &str) -> String {

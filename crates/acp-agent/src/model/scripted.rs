@@ -81,7 +81,7 @@ pub enum ScriptError {
     Unreadable {
         /// The path of the file.
         path: String,
-        /// The reason.
+        /// The error from the operating system.
         error: std::io::Error,
     },
     /// The text is not a valid script. The error contains the line and column.
@@ -259,7 +259,7 @@ impl ScriptedModel {
     ) -> Steps<'a> {
         let mut steps = Vec::new();
         let mut hang = false;
-        let mut said = 0;
+        let mut output_bytes = 0;
         for (n, step) in script.iter().enumerate() {
             if let Some((tool, arguments)) = step.call() {
                 let id = format!("script_{name}_{n}");
@@ -268,7 +268,7 @@ impl ScriptedModel {
             }
             match step {
                 ScriptStep::Say(pieces) => {
-                    said += pieces.texts().iter().map(String::len).sum::<usize>();
+                    output_bytes += pieces.texts().iter().map(String::len).sum::<usize>();
                     steps.extend(pieces.texts().iter().cloned().map(Step::Text).map(Ok));
                 }
                 ScriptStep::Think(pieces) => {
@@ -301,7 +301,7 @@ impl ScriptedModel {
             // The usage comes first: after `Stop`, no more steps are read.
             let usage = TokenUsage {
                 input: estimate_tokens(request),
-                output: bytes_to_tokens(said),
+                output: bytes_to_tokens(output_bytes),
                 ..TokenUsage::default()
             };
             steps.insert(0, Ok(Step::Usage(usage)));

@@ -7,15 +7,15 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ThoughtLevel {
-    /// No thoughts, if the model supports that.
+    /// The model does not think, if thinking can be turned off.
     Off,
-    /// A few thoughts.
+    /// The model thinks briefly.
     Low,
-    /// A medium amount of thoughts.
+    /// The model thinks for a moderate time.
     Medium,
-    /// Many thoughts.
+    /// The model thinks for a long time.
     High,
-    /// As many thoughts as the model supports.
+    /// The model thinks as long as it can.
     Max,
 }
 

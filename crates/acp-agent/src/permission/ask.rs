@@ -24,7 +24,7 @@ pub(crate) enum AskOutcome {
 /// whatever the answer is.
 pub(crate) async fn ask(
     workspace: &Workspace,
-    deed: ToolAction,
+    tool_action: ToolAction,
     subject: &AlwaysSubject,
     question: PermissionQuestion,
     tool_call: ToolCallUpdate,
@@ -32,7 +32,7 @@ pub(crate) async fn ask(
     let answered = ask_user(workspace, subject, question.asks_each_time, tool_call).await?;
     Ok(match (question.rejection, answered) {
         (Some(why), _) | (None, Err(why)) => AskOutcome::Rejected(why),
-        (None, Ok(())) => AskOutcome::Allowed(Permit::new(Some(deed))),
+        (None, Ok(())) => AskOutcome::Allowed(Permit::new(Some(tool_action))),
     })
 }
 
@@ -53,16 +53,16 @@ async fn ask_user(
         }
         None => {}
     }
-    let shown = subject.shown();
+    let description = subject.shown();
     let mut options = vec![
         option("Allow", PermissionOptionKind::AllowOnce),
         option(
-            format!("Always allow {shown} in this session"),
+            format!("Always allow {description} in this session"),
             PermissionOptionKind::AllowAlways,
         ),
         option("Reject", PermissionOptionKind::RejectOnce),
         option(
-            format!("Always reject {shown} in this session"),
+            format!("Always reject {description} in this session"),
             PermissionOptionKind::RejectAlways,
         ),
     ];

@@ -36,8 +36,8 @@ impl PermissionContext {
     }
 
     /// Returns `true` if the client applies the rules itself and would report that it rejected this action.
-    pub(super) fn client_reports_refusals(&self, deed: &ToolAction) -> bool {
-        match deed {
+    pub(super) fn client_reports_refusals(&self, tool_action: &ToolAction) -> bool {
+        match tool_action {
             ToolAction::Read(_) => self.client_lends_reading,
             ToolAction::Inspect { .. } => false,
             ToolAction::Change(_) | ToolAction::Run(_) | ToolAction::Other(_) => true,

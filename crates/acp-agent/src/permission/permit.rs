@@ -12,8 +12,10 @@ pub(crate) struct Permit {
 
 impl Permit {
     /// Creates a permit for this action. `None` means that the call needs no permission.
-    pub(super) fn new(deed: Option<ToolAction>) -> Self {
-        Self { action: deed }
+    pub(super) fn new(tool_action: Option<ToolAction>) -> Self {
+        Self {
+            action: tool_action,
+        }
     }
 
     /// Returns the absolute path of the file that may be changed.

@@ -141,12 +141,12 @@ impl RuleFiles {
     pub(crate) async fn decide(
         &self,
         workspace: &Workspace,
-        deed: Option<ToolAction>,
+        tool_action: Option<ToolAction>,
     ) -> Result<CallDecision, ToolFailure> {
-        let Some(deed) = deed else {
+        let Some(tool_action) = tool_action else {
             return Ok(CallDecision::Allow(Permit::new(None)));
         };
-        let judged = deed.clone();
+        let judged = tool_action.clone();
         let session = PermissionContext::of(workspace);
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
@@ -154,8 +154,8 @@ impl RuleFiles {
         let judged = judged
             .map_err(|e| ToolFailure::failed(format!("cannot apply the permission rules: {e}")))?;
         Ok(match judged {
-            ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(deed))),
-            ActionDecision::Ask(question) => CallDecision::Ask(deed, question),
+            ActionDecision::Allow => CallDecision::Allow(Permit::new(Some(tool_action))),
+            ActionDecision::Ask(question) => CallDecision::Ask(tool_action, question),
             ActionDecision::Deny(why) => CallDecision::Deny(why),
         })
     }
@@ -177,14 +177,18 @@ impl RuleFiles {
         self.policy.is_some_and(PolicyCeiling::rejects_all)
     }
 
-    fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
+    fn decide_action(
+        &self,
+        session: &PermissionContext,
+        tool_action: &ToolAction,
+    ) -> ActionDecision {
         let judged = match self.read(session) {
-            Ok(said) => said.decide_action(session, deed),
+            Ok(said) => said.decide_action(session, tool_action),
             Err(why) => ActionDecision::Deny(unreadable_message(&why)),
         };
         match judged {
             ActionDecision::Deny(why)
-                if self.is_enforced_by_client && session.client_reports_refusals(deed) =>
+                if self.is_enforced_by_client && session.client_reports_refusals(tool_action) =>
             {
                 ActionDecision::Ask(PermissionQuestion {
                     asks_each_time: true,
@@ -263,8 +267,12 @@ impl RuleSet {
         permissions.project(self.project.iter().cloned())
     }
 
-    fn decide_action(&self, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
-        let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
+    fn decide_action(
+        &self,
+        session: &PermissionContext,
+        tool_action: &ToolAction,
+    ) -> ActionDecision {
+        let judged = session.with_roots(|roots| self.weigh(session, roots, tool_action));
         judged.unwrap_or_else(|| {
             ActionDecision::Deny(unreadable_message("cannot open the session's directories"))
         })
@@ -274,12 +282,12 @@ impl RuleSet {
         &self,
         session: &PermissionContext,
         roots: &Roots,
-        deed: &ToolAction,
+        tool_action: &ToolAction,
     ) -> ActionDecision {
         let file = |kind, path: &str| Action::for_file(kind, path, roots);
         let mut special = false;
         // The action, whether the mode allows it, and whether it only reads.
-        let (action, allowed, looks) = match deed {
+        let (action, allowed, looks) = match tool_action {
             ToolAction::Read(path) => (file(ToolKind::Read, path), true, true),
             ToolAction::Inspect { kind, path } => (file(kind.clone(), path), true, true),
             ToolAction::Change(path) => {
@@ -306,7 +314,7 @@ impl RuleSet {
             return refused(by);
         }
         // A file that may not be read may not be changed either: a failed edit reveals its content.
-        if let ToolAction::Change(path) = deed {
+        if let ToolAction::Change(path) = tool_action {
             let read = self.with_rules(Policy::All.into());
             if let PermissionDecision::Deny(by) = read.decide(&file(ToolKind::Read, path)) {
                 return refused(by);
@@ -353,8 +361,12 @@ mod tests {
         }
     }
 
-    fn stand(files: &RuleFiles, session: &PermissionContext, deed: &ToolAction) -> ActionDecision {
-        files.decide_action(session, deed)
+    fn stand(
+        files: &RuleFiles,
+        session: &PermissionContext,
+        tool_action: &ToolAction,
+    ) -> ActionDecision {
+        files.decide_action(session, tool_action)
     }
 
     const ASKED: ActionDecision = ActionDecision::Ask(PermissionQuestion {
@@ -381,8 +393,8 @@ mod tests {
             std::fs::create_dir_all(cwd.join(directory)).unwrap();
         }
         let change = |path: &str| {
-            let deed = ToolAction::Change(cwd.join(path).to_str().unwrap().to_owned());
-            stand(&RuleFiles::new(), &session(Mode::Code, cwd), &deed)
+            let tool_action = ToolAction::Change(cwd.join(path).to_str().unwrap().to_owned());
+            stand(&RuleFiles::new(), &session(Mode::Code, cwd), &tool_action)
         };
         assert_eq!(change("src/main.rs"), ActionDecision::Allow);
         assert_eq!(change(".github/workflows/ci.yml"), ActionDecision::Allow);
@@ -453,9 +465,9 @@ mod tests {
         }
         // A file that must not be read must not be changed either.
         let path = cwd.join("secret").to_str().unwrap().to_owned();
-        for deed in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
-            let stands = stand(&files, &session(Mode::Code, &cwd), &deed);
-            assert!(matches!(stands, ActionDecision::Deny(_)), "{deed:?}");
+        for tool_action in [ToolAction::Read(path.clone()), ToolAction::Change(path)] {
+            let stands = stand(&files, &session(Mode::Code, &cwd), &tool_action);
+            assert!(matches!(stands, ActionDecision::Deny(_)), "{tool_action:?}");
         }
         // The client is asked only so that it informs the user. Its answer changes nothing.
         let client = files.clone().enforced_by_client();
@@ -492,33 +504,36 @@ mod tests {
         for mode in Mode::ALL {
             let mut session = session(mode, &cwd);
             session.is_sandboxed = true;
-            let stand = |files: &RuleFiles, deed: &ToolAction| files.decide_action(&session, deed);
-            let refuses = |files: &RuleFiles, deed: &ToolAction| {
-                let why = match stand(files, deed) {
+            let stand = |files: &RuleFiles, tool_action: &ToolAction| {
+                files.decide_action(&session, tool_action)
+            };
+            let refuses = |files: &RuleFiles, tool_action: &ToolAction| {
+                let why = match stand(files, tool_action) {
                     ActionDecision::Deny(why) => why,
-                    other => panic!("{mode}: {deed:?}: {other:?}"),
+                    other => panic!("{mode}: {tool_action:?}: {other:?}"),
                 };
                 assert!(why.starts_with("Permission denied by `--allow"), "{why}");
             };
             let none = RuleFiles::new().user(&file).policy(Policy::None);
-            for deed in looks.iter().chain(&does).chain([&ls]) {
-                refuses(&none, deed);
+            for tool_action in looks.iter().chain(&does).chain([&ls]) {
+                refuses(&none, tool_action);
             }
             let reads = RuleFiles::new().user(&file).policy(Policy::Reads);
-            does.iter().for_each(|deed| refuses(&reads, deed));
-            for deed in &looks {
-                assert_eq!(stand(&reads, deed), ActionDecision::Allow);
+            does.iter()
+                .for_each(|tool_action| refuses(&reads, tool_action));
+            for tool_action in &looks {
+                assert_eq!(stand(&reads, tool_action), ActionDecision::Allow);
             }
             // A rule allows it, which leaves the decision to the mode.
             let free = RuleFiles::new().user(&file);
             assert_eq!(stand(&reads, &ls), stand(&free, &ls));
             for policy in [Policy::Ask, Policy::All] {
                 let files = free.clone().policy(policy);
-                for deed in looks.iter().chain(&does) {
+                for tool_action in looks.iter().chain(&does) {
                     assert_eq!(
-                        stand(&files, deed),
-                        stand(&free, deed),
-                        "{policy}: {deed:?}"
+                        stand(&files, tool_action),
+                        stand(&free, tool_action),
+                        "{policy}: {tool_action:?}"
                     );
                 }
             }
@@ -527,9 +542,9 @@ mod tests {
             std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
             let files = RuleFiles::new().user(&lenient);
             let by_default = files.clone().policy_by_default(Policy::Reads);
-            for deed in &does {
-                assert_eq!(stand(&by_default, deed), stand(&files, deed));
-                refuses(&files.clone().policy(Policy::Reads), deed);
+            for tool_action in &does {
+                assert_eq!(stand(&by_default, tool_action), stand(&files, tool_action));
+                refuses(&files.clone().policy(Policy::Reads), tool_action);
             }
         }
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::one_line;
 
-/// What an "always" answer applies to.
+/// The subject of an "always" answer, which is remembered for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

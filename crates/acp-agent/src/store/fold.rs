@@ -94,14 +94,14 @@ impl Folder {
             Update::ToolCallUpdate(update) => self.add_call_update(*update),
             Update::PlanUpdate(update) => {
                 let id = update.plan.plan_id();
-                let gone = id.as_ref().and_then(|id| self.plans.remove(id));
-                self.remove(gone);
+                let replaced = id.as_ref().and_then(|id| self.plans.remove(id));
+                self.remove(replaced);
                 let at = self.push_update(Update::PlanUpdate(update));
                 self.plans.extend(id.map(|id| (id, at)));
             }
             Update::PlanRemoved(removed) => {
-                let gone = self.plans.remove(&removed.plan_id);
-                self.remove(gone);
+                let replaced = self.plans.remove(&removed.plan_id);
+                self.remove(replaced);
                 self.push_update(Update::PlanRemoved(removed));
             }
             Update::TerminalOutputChunk(chunk) => self.add_output(chunk),

@@ -72,8 +72,8 @@ pub trait SessionStore: Send + Sync + 'static {
         from: u64,
     ) -> StoreFuture<'_, EntryPage>;
 
-    /// Replaces the entries with the numbers `from..to` by `entries`, which must not have more entries than that range.
-    /// Returns the session's new revision.
+    /// Replaces the entries numbered `from..to` with `entries`. The number of entries must not grow. Returns the
+    /// session's new revision.
     ///
     /// # Errors
     /// As for [`append`](Self::append).

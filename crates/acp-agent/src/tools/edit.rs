@@ -124,9 +124,9 @@ impl EditTool {
         let change = self.compute_change(execution.workspace).await?;
         execution.workspace.write(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
-        let said = format!("Edited `{}` at line {line}.", self.path);
+        let summary = format!("Edited `{}` at line {line}.", self.path);
         let data = json!({ "path": change.path, "line": line });
-        let mut output = ToolOutput::completed(said, vec![change.content()], data);
+        let mut output = ToolOutput::completed(summary, vec![change.content()], data);
         output.locations = Some(vec![change.location()]);
         Ok(output)
     }

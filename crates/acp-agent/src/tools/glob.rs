@@ -160,17 +160,17 @@ impl GlobTool {
             .take(MAX_LOCATIONS)
             .map(|(_, file)| location(file, None))
             .collect();
-        let (mut told, content) = match all {
+        let (mut model_text, content) = match all {
             0 => ("No files match.".to_owned(), "No files match.".to_owned()),
             _ => (lines.clone(), fenced(&lines)),
         };
         let mut content = vec![text(content)];
         if let Some(withheld) = left_out_note("Files", found.withheld_count) {
-            told.push_str(&format!("\n{withheld}"));
+            model_text.push_str(&format!("\n{withheld}"));
             content.push(text(withheld));
         }
         let data = json!({ "files": all, "truncated": found.has_more || all > shown });
-        let mut output = ToolOutput::completed(told, content, data);
+        let mut output = ToolOutput::completed(model_text, content, data);
         output.locations = (!places.is_empty()).then_some(places);
         Ok(output)
     }

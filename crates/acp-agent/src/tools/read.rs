@@ -151,7 +151,7 @@ impl ReadTool {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let first = self.line.unwrap_or(1).max(1) as usize;
         // The user sees the file's text. The model also gets line numbers to refer to.
-        let (mut kept, mut told) = (String::new(), String::new());
+        let (mut kept, mut model_text) = (String::new(), String::new());
         let (mut count, mut cut) = (0_usize, false);
         let mut lines = read.split_inclusive('\n');
         for line in lines.by_ref().take(limit) {
@@ -166,7 +166,7 @@ impl ReadTool {
                 _ => Cow::Owned(format!("{shown} [… {left} more bytes on this line]\n")),
             };
             kept.push_str(&line);
-            told.push_str(&format!("{}\t{line}", first + count));
+            model_text.push_str(&format!("{}\t{line}", first + count));
             count += 1;
         }
         let more = cut || lines.next().is_some();
@@ -175,32 +175,32 @@ impl ReadTool {
         let mut shown = vec![text(fenced(&kept))];
         if unsaid {
             let last = first + count - 1;
-            if !told.ends_with('\n') {
-                told.push('\n');
+            if !model_text.ends_with('\n') {
+                model_text.push('\n');
             }
-            told.push_str(&format!(
+            model_text.push_str(&format!(
                 "[Truncated after line {last}. Continue with `line`: {}.]\n",
                 last + 1
             ));
             shown.push(text("Truncated."));
         } else if count == 0 && limit > 0 {
-            told = match first {
+            model_text = match first {
                 1 => "[The file is empty.]".to_owned(),
                 _ => format!("[The file ends before line {first}.]"),
             };
-            shown = vec![text(told.as_str())];
+            shown = vec![text(model_text.as_str())];
         }
         let data = json!({ "lines": count, "truncated": more });
-        Ok(ToolOutput::completed(told, shown, data))
+        Ok(ToolOutput::completed(model_text, shown, data))
     }
 
     fn image_output(&self, media_type: &'static str, bytes: &[u8]) -> ToolOutput {
         let image = ImageContent::new(STANDARD.encode(bytes), media_type);
         let size = bytes.len();
-        let told = format!("`{}` is an image: {media_type}, {size} bytes.", self.path);
+        let model_text = format!("`{}` is an image: {media_type}, {size} bytes.", self.path);
         let shown = ContentBlock::Image(Box::new(image.clone()));
         let data = json!({ "mediaType": media_type, "bytes": size });
-        let mut output = ToolOutput::completed(told, vec![shown.into()], data);
+        let mut output = ToolOutput::completed(model_text, vec![shown.into()], data);
         output.images.push(image);
         output
     }

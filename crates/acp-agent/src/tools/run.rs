@@ -22,10 +22,10 @@ use crate::workspace::Workspace;
 use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
 use crate::workspace::tool_failure::ToolFailure;
 
-/// The maximum length of the start of the output that is returned, in bytes.
+/// How many bytes from the start of the output are returned.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// The maximum length of the end of the output that is returned, in bytes. The result is usually at the end.
+/// How many bytes from the end of the output are returned. The result is usually at the end.
 const MAX_TAIL_BYTES: usize = 24 * 1024;
 
 /// The default timeout for a command, in seconds.
@@ -179,7 +179,7 @@ impl OutputView {
         Ok(view)
     }
 
-    /// Shows new output.
+    /// Shows the output that has arrived since the last update.
     async fn update(
         &mut self,
         execution: &ToolExecution<'_>,

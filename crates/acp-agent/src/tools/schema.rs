@@ -1,4 +1,4 @@
-//! JSON Schemas of tool parameters, in the form in which they are sent to models.
+//! Generates the JSON Schemas of tool parameters that are sent to models.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;

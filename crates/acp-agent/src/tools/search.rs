@@ -137,8 +137,8 @@ impl SearchTool {
     ) -> Result<ToolOutput, ToolFailure> {
         let workspace = execution.workspace;
         if self.context > MAX_CONTEXT {
-            let asked = self.context;
-            let why = format!("Invalid `context` {asked}: the maximum is {MAX_CONTEXT}.");
+            let context_lines = self.context;
+            let why = format!("Invalid `context` {context_lines}: the maximum is {MAX_CONTEXT}.");
             return Err(ToolFailure::failed(why));
         }
         let path = PathBuf::from(workspace.absolute_path(&self.path));
@@ -182,24 +182,24 @@ impl SearchTool {
                 line.number, line.text
             ));
         }
-        let mut told = lines.clone();
+        let mut model_text = lines.clone();
         if found.is_truncated {
             let more = format!(
                 "… more lines omitted (limit: {}); narrow the pattern, the glob or the path\n",
                 found.match_count
             );
             lines.push_str(&more);
-            told.push_str(&more);
+            model_text.push_str(&more);
         }
         let mut shown = vec![text(match found.lines.is_empty() {
             true => "No matches.".to_owned(),
             false => fenced(&lines),
         })];
         if found.lines.is_empty() {
-            told = "No matches.".to_owned();
+            model_text = "No matches.".to_owned();
         }
         if let Some(withheld) = left_out_note("Files", found.withheld_count) {
-            told.push_str(&format!("\n{withheld}"));
+            model_text.push_str(&format!("\n{withheld}"));
             shown.push(text(withheld));
         }
         let matches = found.lines.iter().filter(|line| line.is_match);
@@ -212,7 +212,7 @@ impl SearchTool {
             "files": found.file_count,
             "truncated": found.is_truncated,
         });
-        let mut output = ToolOutput::completed(told, shown, data);
+        let mut output = ToolOutput::completed(model_text, shown, data);
         output.locations = (!places.is_empty()).then_some(places);
         output
     }

@@ -120,14 +120,14 @@ impl SwitchModeTool {
                 .set_config_options(memory.options())
                 .await?;
         }
-        let said = format!("The session is in {mode} mode.");
+        let summary = format!("The session is in {mode} mode.");
         let content = if self.plan.is_empty() {
-            said.clone()
+            summary.clone()
         } else {
             self.plan.clone()
         };
         Ok(ToolOutput::completed(
-            said,
+            summary,
             vec![text(content)],
             json!({ "mode": mode.as_str() }),
         ))
@@ -162,11 +162,11 @@ fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, Permission
 }
 
 fn rejected_output(stays: Mode) -> ToolOutput {
-    let said = format!("Rejected by the user. The session stays in {stays} mode.");
+    let summary = format!("Rejected by the user. The session stays in {stays} mode.");
     ToolOutput {
         status: ToolStatus::Rejected,
-        content: Some(vec![text(said.as_str())]),
-        text: said,
+        content: Some(vec![text(summary.as_str())]),
+        text: summary,
         locations: None,
         images: Vec::new(),
         data: json!({ "mode": stays.as_str() }),

@@ -61,7 +61,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
         None
     }
 
-    /// Returns `true` if the call may change something. Architect mode does not allow such a call.
+    /// Returns `true` if the call may change something. Such calls are not allowed in architect mode.
     fn may_change(&self) -> bool {
         self.subject().is_some()
     }
@@ -73,8 +73,8 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
 
     /// Returns what an "always" answer to a permission request applies to. `special` is `true` if the action changes a
     /// file that is not normally changed.
-    fn permission_subject(&self, deed: &ToolAction, special: bool) -> AlwaysSubject {
-        match deed {
+    fn permission_subject(&self, tool_action: &ToolAction, special: bool) -> AlwaysSubject {
+        match tool_action {
             ToolAction::Change(path) if special => AlwaysSubject::File(path.clone()),
             _ => self
                 .subject()

@@ -104,9 +104,9 @@ impl WriteTool {
         }
         execution.workspace.write(&permit, &change.new).await?;
         let created = change.old.is_none();
-        let said = if created { "Created" } else { "Wrote" };
+        let summary = if created { "Created" } else { "Wrote" };
         let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });
-        let said = format!("{said} `{}` ({} bytes).", self.path, change.new.len());
-        Ok(ToolOutput::completed(said, vec![change.content()], data))
+        let summary = format!("{summary} `{}` ({} bytes).", self.path, change.new.len());
+        Ok(ToolOutput::completed(summary, vec![change.content()], data))
     }
 }

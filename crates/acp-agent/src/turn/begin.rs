@@ -13,11 +13,11 @@ use crate::mcp::announce::wait_for_servers;
 use crate::model::message::ModelMessage;
 use crate::workspace::tool_failure::ToolFailure;
 
-/// What to do after the start of a turn.
+/// How a turn continues after its start.
 pub(crate) enum TurnStart {
-    /// Call the model.
+    /// The model is called.
     RunModel,
-    /// End the turn, because the agent itself has already responded.
+    /// The turn ends, because the agent itself has already responded.
     Answered,
 }
 

@@ -176,10 +176,10 @@ impl ActiveTurn<'_> {
     ) -> Result<ToolOutput, ToolFailure> {
         execution.workspace.check_cancelled()?;
         // Decide before reading the file, because a rule may deny that.
-        let judged = self
+        let decision = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
-        let refused = match judged.await? {
+        let refused = match decision.await? {
             CallDecision::Deny(why) => return Ok(ToolOutput::rejected(why)),
             CallDecision::Ask(_, question) => question.rejection.is_some(),
             CallDecision::Allow(_) => false,
@@ -218,15 +218,15 @@ impl ActiveTurn<'_> {
         execution: &ToolExecution<'_>,
     ) -> Result<AskOutcome, ToolFailure> {
         // Decide again: the user may have changed the mode in the meantime.
-        let judged = self
+        let decision = self
             .rules
             .decide(self.workspace, call.action(self.workspace));
-        let (deed, question) = match judged.await? {
+        let (tool_action, question) = match decision.await? {
             CallDecision::Allow(permit) => return Ok(AskOutcome::Allowed(permit)),
             CallDecision::Deny(why) => return Ok(AskOutcome::Rejected(why)),
-            CallDecision::Ask(deed, question) => (deed, question),
+            CallDecision::Ask(tool_action, question) => (tool_action, question),
         };
-        let subject = call.permission_subject(&deed, question.is_special);
+        let subject = call.permission_subject(&tool_action, question.is_special);
         execution.handle.flush().await?;
         // Send all fields again, because some clients show a permission request apart from its call.
         let mut update = execution
@@ -242,6 +242,6 @@ impl ActiveTurn<'_> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        Ok(ask::ask(self.workspace, deed, &subject, question, update).await?)
+        Ok(ask::ask(self.workspace, tool_action, &subject, question, update).await?)
     }
 }

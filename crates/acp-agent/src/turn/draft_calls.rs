@@ -180,13 +180,13 @@ impl DraftCalls {
 
     /// Ends the remaining calls and reports the reason, so that none stays pending.
     pub(super) async fn end(&mut self, why: &DraftInterruption) -> acp::Result<()> {
-        let mut told = Ok(());
+        let mut result = Ok(());
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
             // Each call is ended, even if reporting another one fails.
-            told = told.and(why.tell(&handle).await);
+            result = result.and(why.tell(&handle).await);
         }
-        told
+        result
     }
 }
 

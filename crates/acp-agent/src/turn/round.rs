@@ -34,7 +34,7 @@ impl ActiveTurn<'_> {
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
         let mut reply = Reply::default();
-        let heard = self.receive_reply(conversation, &mut reply).await;
+        let received = self.receive_reply(conversation, &mut reply).await;
         if std::mem::take(&mut reply.has_overflowed) {
             conversation.set_overflowed();
         }
@@ -48,9 +48,9 @@ impl ActiveTurn<'_> {
             stop,
             ..
         } = reply;
-        let heard = match usage {
-            Some(usage) => heard.and(self.record_usage(usage).await),
-            None => heard,
+        let received = match usage {
+            Some(usage) => received.and(self.record_usage(usage).await),
+            None => received,
         };
         let state = self.state;
         let message = ModelMessage::Assistant {
@@ -59,11 +59,11 @@ impl ActiveTurn<'_> {
             calls: calls.clone(),
             sealed,
         };
-        let kept = state.add_message(conversation, message).await;
+        let stored = state.add_message(conversation, message).await;
         if let Some(usage) = usage {
             conversation.record_usage(usage);
         }
-        let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
+        let mut ended = match (received.and(stored.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
             // After any other reason the calls may be incomplete.
             (Ok(()), Some(reason)) if reason != StopReason::EndTurn => Some(Ok(Some(reason))),
@@ -86,8 +86,8 @@ impl ActiveTurn<'_> {
             }
         }
         let ended = ended.unwrap_or(Ok(None));
-        let told = written.end(&DraftInterruption::of(&ended)).await;
-        ended.and_then(|reason| told.map(|()| reason))
+        let drafts_ended = written.end(&DraftInterruption::of(&ended)).await;
+        ended.and_then(|reason| drafts_ended.map(|()| reason))
     }
 
     /// Adds the usage of a round to the cost. Also reports it to the client if the size of the context window is known.

@@ -39,9 +39,9 @@ impl ActiveTurn<'_> {
         conversation: &mut Conversation,
     ) -> acp::Result<bool> {
         let messages = self.state.steering.take_or_close();
-        let heard = !messages.is_empty();
+        let has_messages = !messages.is_empty();
         self.add_messages(conversation, messages).await?;
-        Ok(heard)
+        Ok(has_messages)
     }
 
     /// Closes the queue. Adds the remaining messages to the conversation, because the client was told that they were

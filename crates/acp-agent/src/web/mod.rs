@@ -239,14 +239,16 @@ impl Proxy {
 
 async fn read_document(mut response: Response) -> Result<Document, String> {
     let status = response.status();
-    let said = response.headers().get(CONTENT_TYPE);
-    let said = said.and_then(|said| said.to_str().ok()).unwrap_or_default();
-    let mut parts = said.split(';');
+    let content_type = response.headers().get(CONTENT_TYPE);
+    let content_type = content_type
+        .and_then(|content_type| content_type.to_str().ok())
+        .unwrap_or_default();
+    let mut parts = content_type.split(';');
     let media_type = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
     let charset = parts.find_map(|part| {
         let (name, value) = part.split_once('=')?;
-        let is_it = name.trim().eq_ignore_ascii_case("charset");
-        is_it.then(|| value.trim().trim_matches('"').to_owned())
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        is_charset.then(|| value.trim().trim_matches('"').to_owned())
     });
     let too_large = || {
         format!(

@@ -275,14 +275,14 @@ async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, 
     // Fails with the reason if this process cannot access the session's directory.
     let own = workspace.access()?;
     let news = Arc::<ProcessNews>::default();
-    let told = Arc::clone(&news);
+    let recorder = Arc::clone(&news);
     let mut terminals = HostTerminals::new();
     if let Some(sandbox) = &own.sandbox {
         terminals = terminals.sandboxed(sandbox.clone());
     }
     let session = workspace.turn.id().clone();
     let terminals = terminals.session(workspace.turn.cwd(), move |event| {
-        told.record_event(event.kind)
+        recorder.record_event(event.kind)
     });
     let (shell, option) = SHELL;
     let request = CreateTerminalRequest::new(&session, shell)

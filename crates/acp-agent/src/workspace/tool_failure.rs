@@ -47,10 +47,10 @@ fn is_missing(error: &jsonrpc::Error) -> bool {
         .as_ref()
         .map(ToString::to_string)
         .unwrap_or_default();
-    let said = format!("{} {data}", error.message).to_lowercase();
+    let error_text = format!("{} {data}", error.message).to_lowercase();
     ["not found", "no such file", "enoent", "does not exist"]
         .iter()
-        .any(|words| said.contains(words))
+        .any(|words| error_text.contains(words))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct AgentSelector {
 /// A function that asks the user a yes-or-no question and returns the answer. `None` if there is no user to ask.
 pub type ConfirmFn<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
-/// A chosen agent.
+/// The agent that was chosen, with the settings for its sessions.
 #[derive(Debug, Clone)]
 pub struct AgentChoice {
     /// The agent's name, if it was chosen by name.
@@ -134,13 +134,13 @@ impl AgentSelector {
             }
             if let Some(mut settings) = project.agents.remove(name) {
                 let command = settings.command.take().unwrap_or_default();
-                let wrong = |what: String| {
+                let config_error = |what: String| {
                     ConfigError::usage(format!(
                         "{}: [agents.{name}]: {what}",
                         project.file.display()
                     ))
                 };
-                let mut chosen = self.to_choice(config, settings, wrong)?;
+                let mut chosen = self.to_choice(config, settings, config_error)?;
                 chosen.name = Some(name.to_owned());
                 chosen.command = command;
                 return Ok(chosen);
@@ -158,29 +158,29 @@ impl AgentSelector {
         mut settings: AgentSettings,
     ) -> Result<AgentChoice, ConfigError> {
         let known = find_well_known(name);
-        let wrong = |what: String| {
+        let config_error = |what: String| {
             let file = UserConfig::display_path();
             ConfigError::usage(format!("{file}: [agents.{name}]: {what}"))
         };
-        check_name(name).map_err(wrong)?;
+        check_name(name).map_err(config_error)?;
         let command = match (settings.command.take(), known) {
             (Some(_), Some(known)) if known.name == BUNDLED => {
                 let what = format!("`{BUNDLED}` is bundled and does not accept `command`");
-                return Err(wrong(what));
+                return Err(config_error(what));
             }
             (Some(mut command), _) => {
                 if let Some(program) = command.first_mut() {
-                    *program = settings::program(program, None).map_err(wrong)?;
+                    *program = settings::program(program, None).map_err(config_error)?;
                 }
                 command
             }
             (None, Some(known)) => to_strings(known.command),
             (None, None) => {
                 let what = "`command` is missing; only well-known agents need no command";
-                return Err(wrong(what.to_owned()));
+                return Err(config_error(what.to_owned()));
             }
         };
-        let mut chosen = self.to_choice(config, settings, wrong)?;
+        let mut chosen = self.to_choice(config, settings, config_error)?;
         chosen.install = known
             .filter(|known| command == known.command)
             .map(|known| known.install);
@@ -194,9 +194,10 @@ impl AgentSelector {
         &self,
         config: &UserConfig,
         settings: AgentSettings,
-        wrong: impl Fn(String) -> ConfigError,
+        config_error: impl Fn(String) -> ConfigError,
     ) -> Result<AgentChoice, ConfigError> {
-        let given = AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &wrong)?;
+        let given =
+            AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &config_error)?;
         let protocol = self.protocol.or(settings.protocol).unwrap_or(1);
         Ok(AgentChoice {
             name: None,
@@ -209,7 +210,7 @@ impl AgentSelector {
             environment: given,
             options: settings.options().collect(),
             mode: settings.mode,
-            mcp_servers: mcp_definitions(settings.mcp_servers).map_err(wrong)?,
+            mcp_servers: mcp_definitions(settings.mcp_servers).map_err(config_error)?,
             install: None,
             note: None,
         })

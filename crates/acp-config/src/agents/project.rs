@@ -91,10 +91,10 @@ impl ProjectAgents {
     /// # Errors
     /// Fails if the list of allowed projects cannot be read.
     pub fn is_allowed(&self) -> Result<bool, ConfigError> {
-        let Some(kept) = allowed_files_store() else {
+        let Some(store) = allowed_files_store() else {
             return Ok(false);
         };
-        let allowed: AllowedFiles = kept.read()?.unwrap_or_default();
+        let allowed: AllowedFiles = store.read()?.unwrap_or_default();
         let file = self.file.to_string_lossy();
         let is_this = |one: &AllowedFile| one.file == file && one.digest == self.digest;
         Ok(allowed.files.iter().any(is_this))
@@ -105,7 +105,7 @@ impl ProjectAgents {
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
     pub fn allow(&self) -> Result<(), ConfigError> {
-        let Some(kept) = allowed_files_store() else {
+        let Some(store) = allowed_files_store() else {
             return Err(ConfigError::usage(
                 "cannot allow the project's agents: no state directory",
             ));
@@ -124,7 +124,7 @@ impl ProjectAgents {
             allowed.files.drain(..beyond);
             Ok::<_, ConfigError>((allowed, ()))
         };
-        kept.change(change)
+        store.change(change)
     }
 
     /// Withdraws the user's approval. Returns `true` if the file was allowed before.
@@ -132,7 +132,7 @@ impl ProjectAgents {
     /// # Errors
     /// Fails if the list of allowed projects cannot be read or written.
     pub fn revoke(&self) -> Result<bool, ConfigError> {
-        let Some(kept) = allowed_files_store() else {
+        let Some(store) = allowed_files_store() else {
             return Ok(false);
         };
         let file = self.file.to_string_lossy();
@@ -143,7 +143,7 @@ impl ProjectAgents {
             let revoked = allowed.files.len() < before;
             Ok::<_, ConfigError>((allowed, revoked))
         };
-        kept.change(change)
+        store.change(change)
     }
 
     /// Returns the agent that takes precedence over a project's agent of this name, as a phrase for an error, or `None`

@@ -1,4 +1,4 @@
-//! Actions of an agent, in the form in which permission rules are applied to them.
+//! Actions of an agent, to which permission rules are applied.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct Action {
     pub(crate) commands: Vec<CommandLine>,
     /// Whether the tool's input contains a command in a form that cannot be parsed.
     pub(crate) has_unreadable_command: bool,
-    /// Whether all commands run under the session's roots, as far as is known.
+    /// Whether all commands are known to run under the session's roots.
     pub(crate) is_in_home: bool,
     /// The directory in which all commands run, without symlinks. `None` if there are no commands, if they run in
     /// several directories, or if the directory does not exist.

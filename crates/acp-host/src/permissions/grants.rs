@@ -91,7 +91,7 @@ struct GrantedEdit {
     shown_edit: ShownChange,
 }
 
-/// A change in the form in which the user saw it.
+/// A change, as it was shown to the user.
 #[derive(Debug)]
 enum ShownChange {
     /// The complete new text.
@@ -270,7 +270,7 @@ fn is_edit(action: &Action) -> bool {
 /// Returns the change to a file that the request shows. Returns `None` if the request shows no change, or only changes
 /// to other files. A change that the user has not seen is not granted, so the user is asked when it is made.
 fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
-    let is_it = |path: &str| {
+    let is_this_file = |path: &str| {
         let path = Path::new(path);
         path == file
             || action.paths.iter().any(|target| {
@@ -280,7 +280,7 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
     let mut diffs = VecDeque::new();
     for content in &request.tool_call.content {
         if let ThreadToolCallContent::Diff(diff) = content {
-            let changes = diff.changes.iter().filter(|change| is_it(&change.path));
+            let changes = diff.changes.iter().filter(|change| is_this_file(&change.path));
             diffs.extend(changes.filter_map(|change| change.texts.clone()));
         }
     }
@@ -337,7 +337,7 @@ fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<u
     None
 }
 
-/// Returns the text in the form in which agents show it: without a byte order mark, and with LF line ends.
+/// Converts a text to the form that agents use in diffs: without a byte order mark, and with LF line ends.
 fn normalize_text(text: &str) -> String {
     text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
 }

@@ -344,7 +344,7 @@ impl PermissionRule {
     }
 }
 
-/// What a decision is based on.
+/// The reason for a decision: a policy, a rule or an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecisionSource {

@@ -340,7 +340,7 @@ pub enum RulesError {
     /// The path is not a regular file.
     #[error("{}: not a regular file", file.display())]
     NotAFile {
-        /// The path.
+        /// The path that is not a regular file.
         file: PathBuf,
     },
     /// The file is too large.

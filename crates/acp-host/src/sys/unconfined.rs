@@ -20,7 +20,7 @@ impl ConfinementThread {
         })
     }
 
-    /// Is never called.
+    /// Cannot be called, because there is no value of this type.
     pub(crate) fn run<T>(&self, _work: impl FnOnce() -> T) -> io::Result<T> {
         match *self {}
     }

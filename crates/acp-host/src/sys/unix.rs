@@ -66,7 +66,7 @@ pub(crate) fn program(file: &Path, name: &OsStr) -> Command {
     command
 }
 
-/// Returns the file extensions of programs, of which there are none on Unix.
+/// Returns an empty list, because programs have no file extensions on Unix.
 pub(crate) fn program_endings() -> Vec<String> {
     Vec::new()
 }

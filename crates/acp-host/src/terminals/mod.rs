@@ -41,7 +41,7 @@ const MAX_TOTAL_OUTPUT_LIMIT: usize = 64 * 1024 * 1024;
 pub struct TerminalEvent {
     /// The terminal's id.
     pub terminal_id: TerminalId,
-    /// What happened.
+    /// The kind of event, with its data.
     pub kind: TerminalEventKind,
 }
 

@@ -22,7 +22,7 @@ pub(super) enum DirectoryRole {
     GitInfo,
 }
 
-/// What to do with a directory entry during a scan.
+/// The action for a directory entry during a scan.
 pub(super) enum EntryAction {
     /// Record the entry, because it is protected.
     Record,

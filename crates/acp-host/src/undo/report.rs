@@ -52,10 +52,10 @@ impl UndoReport {
                 changes(paths.len()),
                 named(&paths)
             ));
-            if let Some(kept) = &self.undone_directory {
+            if let Some(directory) = &self.undone_directory {
                 text.push_str(&format!(
                     "; the changed files are saved in {}",
-                    display_path(kept)
+                    display_path(directory)
                 ));
             }
             text.push('\n');

@@ -121,12 +121,12 @@ impl SlashCommands {
     pub(crate) fn take_new_problems(&mut self) -> Vec<String> {
         let Self {
             problems: wrong,
-            reported_problems: told,
+            reported_problems: reported,
             ..
         } = self;
         // This also bounds the set by the number of files read.
-        told.retain(|told| wrong.contains(told));
-        let new = wrong.iter().filter(|&wrong| told.insert(wrong.clone()));
+        reported.retain(|reported| wrong.contains(reported));
+        let new = wrong.iter().filter(|&wrong| reported.insert(wrong.clone()));
         new.cloned().collect()
     }
 

@@ -62,7 +62,13 @@ pub(super) fn survey(
     let directories = names.iter().filter(|name| name.ends_with('/')).count();
     let files = names.len() - directories;
     let mut text = format!(
-        "- {directories} directories and {files} files at the top level{}\n",
+        "- {directories} {} and {files} {} at the top level{}\n",
+        if directories == 1 {
+            "directory"
+        } else {
+            "directories"
+        },
+        if files == 1 { "file" } else { "files" },
         if names.is_empty() { "." } else { ":" }
     );
     if !names.is_empty() {

@@ -25,20 +25,20 @@ const DEFAULT_MAX_TOKENS: u32 = 32_000;
 const MIN_THINKING_BUDGET: u32 = 1024;
 
 /// Returns the body of a request.
-pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
-    let most = asked.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
-    let mut messages: Vec<Value> = asked.turns.iter().map(to_message).collect();
+pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+    let most = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
+    let mut messages: Vec<Value> = request.turns.iter().map(to_message).collect();
     add_cache_control(messages.last_mut());
     let mut body = json!({
-        "model": asked.model,
+        "model": request.model,
         "max_tokens": most,
         "stream": true,
         "messages": messages,
     });
-    if !asked.instructions.trim().is_empty() {
-        body["system"] = json!(asked.instructions);
+    if !request.instructions.trim().is_empty() {
+        body["system"] = json!(request.instructions);
     }
-    let mut tools: Vec<Value> = asked
+    let mut tools: Vec<Value> = request
         .tools
         .iter()
         .map(|tool| {
@@ -54,10 +54,10 @@ pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
         body["tools"] = Value::Array(tools);
     }
     // With thinking on, the API rejects calls without the thoughts that led to them.
-    if let Some(level) = asked.thought.filter(|_| !asked.lacks_thoughts) {
+    if let Some(level) = request.thought.filter(|_| !request.lacks_thoughts) {
         set_thinking(
             &mut body,
-            ClaudeGeneration::from_model_name(asked.model),
+            ClaudeGeneration::from_model_name(request.model),
             level,
             most,
         );
@@ -197,7 +197,7 @@ pub(super) struct AnthropicDecoder {
     calls: CallAssembler,
     /// The current block. Blocks never overlap.
     block: AnthropicBlock,
-    /// The thinking blocks, in the form in which they are sent back later.
+    /// The thinking blocks, as they must be sent back in later rounds.
     sealed: Vec<Value>,
     has_thought: bool,
     usage: Option<TokenUsage>,
@@ -389,8 +389,8 @@ impl EventDecoder for AnthropicDecoder {
             }
             "content_block_start" => {
                 let block = read.content_block;
-                let heard = block.and_then(|block| self.start_block(block));
-                return heard.ok_or_else(|| missing("a part of `content_block`"));
+                let decoded = block.and_then(|block| self.start_block(block));
+                return decoded.ok_or_else(|| missing("a part of `content_block`"));
             }
             "content_block_delta" => {
                 let delta = read.delta.ok_or_else(|| missing("`delta`"))?;
@@ -422,7 +422,7 @@ mod tests {
         let delta =
             |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
         let stop = || json!({"type": "content_block_stop", "index": 0});
-        let heard = read(
+        let decoded = read(
             &mut AnthropicDecoder::new(0),
             &[
                 json!({"type": "message_start", "message": {"usage":
@@ -449,10 +449,10 @@ mod tests {
                 json!({"type": "message_stop"}),
             ],
         );
-        let steps: Vec<DecodedPart> = heard
+        let steps: Vec<DecodedPart> = decoded
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, DecodedPart::BufferedBytes(_)))
+            .filter(|decoded| !matches!(decoded, DecodedPart::BufferedBytes(_)))
             .collect();
         let usage = TokenUsage {
             input: 14,

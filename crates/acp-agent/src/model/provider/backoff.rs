@@ -34,7 +34,7 @@ pub(super) struct Backoff {
     chance: fn() -> f64,
 }
 
-/// What to do after a failure for which a retry may succeed.
+/// The decision whether to retry after a failure that may be temporary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// Retry after this time.
@@ -54,7 +54,7 @@ impl Backoff {
         }
     }
 
-    /// Counts an attempt.
+    /// Records that another attempt starts.
     pub(super) fn begin_attempt(&mut self) {
         self.tries = self.tries.saturating_add(1);
     }

@@ -6,7 +6,7 @@ use super::decode::DecodedPart;
 use crate::model::message::ToolRequest;
 use crate::model::step::Step;
 
-/// The tool calls of a round, as far as they have arrived.
+/// Assembles the tool calls of a round from the pieces that arrive.
 pub(super) struct CallAssembler {
     /// The number of calls in earlier rounds.
     finished_count: usize,
@@ -16,7 +16,7 @@ pub(super) struct CallAssembler {
 struct PartialCall {
     id: String,
     tool: String,
-    /// The text of the arguments, as far as it has arrived.
+    /// The JSON text of the arguments that has arrived.
     arguments_text: String,
     /// The arguments, if they arrived as a single JSON value.
     complete_arguments: Option<Value>,
@@ -43,7 +43,7 @@ impl CallAssembler {
         )
     }
 
-    /// Starts a call.
+    /// Starts a call, whose arguments follow in pieces.
     pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
         let names = DecodedPart::BufferedBytes(id.len());
@@ -59,14 +59,14 @@ impl CallAssembler {
     /// Adds a call that arrived as a whole.
     pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
-        let mut heard = self.begin(id, tool);
+        let mut parts = self.begin(id, tool);
         match arguments {
             // The text of the arguments, not yet parsed.
-            Value::String(written) => heard.extend(self.write(call, &written)),
+            Value::String(written) => parts.extend(self.write(call, &written)),
             whole => {
                 if !whole.is_null() {
                     let arguments = whole.to_string();
-                    heard.push(Step::CallDelta { call, arguments }.into());
+                    parts.push(Step::CallDelta { call, arguments }.into());
                 }
                 if let Some(open) = self.partial_calls.last_mut() {
                     // The value is stored here, so do not store its text as well.
@@ -74,7 +74,7 @@ impl CallAssembler {
                 }
             }
         }
-        heard
+        parts
     }
 
     /// Appends text to the arguments of a call. Calls are counted from 0.

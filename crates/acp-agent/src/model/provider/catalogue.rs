@@ -8,7 +8,7 @@ use super::name::Provider;
 use crate::model::step::TokenUsage;
 use crate::model::thought::ThoughtLevel;
 
-/// A well-known model.
+/// An entry of the catalogue: a well-known model with its context window and price.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CatalogueEntry {
     /// The provider's name for the model, without a date.
@@ -220,7 +220,7 @@ pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
     }
 }
 
-/// The thought levels that most models with thoughts support.
+/// The thought levels that most thinking models support.
 pub(super) const COMMON_THOUGHT_LEVELS: [ThoughtLevel; 4] = [
     ThoughtLevel::Off,
     ThoughtLevel::Low,

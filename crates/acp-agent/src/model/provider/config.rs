@@ -233,7 +233,8 @@ impl fmt::Display for ProviderModel {
 impl FromStr for ProviderModel {
     type Err = ModelError;
 
-    /// Parses `PROVIDER/NAME`. The provider is as in [`from_name`](Self::from_name), and the name may contain a `/`.
+    /// Parses `PROVIDER/NAME`. The provider may be any name that [`from_name`](Self::from_name) accepts. The name of
+    /// the model may contain a `/`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
         else {

@@ -143,7 +143,7 @@ pub(super) fn turns<'a>(
                 if text.trim().is_empty() && calls.is_empty() {
                     continue;
                 }
-                let told: Vec<PriorCall<'a>> = calls
+                let prior_calls: Vec<PriorCall<'a>> = calls
                     .iter()
                     .map(|call| PriorCall {
                         id: provider_id(target.format, &call.id, &mut ids),
@@ -151,12 +151,14 @@ pub(super) fn turns<'a>(
                         arguments: object_arguments(call),
                     })
                     .collect();
-                open.extend(calls.iter().zip(&told).map(|(call, told)| UnansweredCall {
-                    id: &call.id,
-                    provider_id: told.id.clone(),
-                    tool: &call.tool,
-                    result: None,
-                    images: &[],
+                open.extend(calls.iter().zip(&prior_calls).map(|(call, prior_calls)| {
+                    UnansweredCall {
+                        id: &call.id,
+                        provider_id: prior_calls.id.clone(),
+                        tool: &call.tool,
+                        result: None,
+                        images: &[],
+                    }
                 }));
                 let sealed = own_opaque_parts(target, sealed.as_ref());
                 // Providers that want a model's thoughts back want those of the current turn.
@@ -164,7 +166,7 @@ pub(super) fn turns<'a>(
                 turns.push(ProviderTurn::Assistant(AssistantTurn {
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
                     thought: own_thought.then_some(thought),
-                    calls: told,
+                    calls: prior_calls,
                     sealed: sealed.map_or(&[], OpaqueParts::list),
                     is_current_turn: n >= old,
                 }));
@@ -344,9 +346,9 @@ mod tests {
             user("2"),
             called(&["b"]),
         ];
-        let told = outline(&turns(target(WireFormat::AnthropicMessages), &conversation));
+        let prior_calls = outline(&turns(target(WireFormat::AnthropicMessages), &conversation));
         assert_eq!(
-            told,
+            prior_calls,
             [
                 "1",
                 "call call_0, call b",
@@ -377,18 +379,18 @@ mod tests {
             user("4"),
         ];
         for format in WireFormat::ALL {
-            let told = turns(target(format), &conversation);
+            let prior_calls = turns(target(format), &conversation);
             let roles = [
-                matches!(told[0], ProviderTurn::User(_)),
-                matches!(told[1], ProviderTurn::Assistant(_)),
-                matches!(told[2], ProviderTurn::Results(_)),
-                matches!(told[3], ProviderTurn::User(_)),
-                told.len() == 4,
+                matches!(prior_calls[0], ProviderTurn::User(_)),
+                matches!(prior_calls[1], ProviderTurn::Assistant(_)),
+                matches!(prior_calls[2], ProviderTurn::Results(_)),
+                matches!(prior_calls[3], ProviderTurn::User(_)),
+                prior_calls.len() == 4,
             ];
-            assert_eq!(roles, [true; 5], "{format}: {told:?}");
-            let told = outline(&told);
-            assert_eq!(told[0], "1, 2, 3");
-            assert!(told[3].ends_with(", 4"), "{told:?}");
+            assert_eq!(roles, [true; 5], "{format}: {prior_calls:?}");
+            let prior_calls = outline(&prior_calls);
+            assert_eq!(prior_calls[0], "1, 2, 3");
+            assert!(prior_calls[3].ends_with(", 4"), "{prior_calls:?}");
         }
     }
 
@@ -400,12 +402,15 @@ mod tests {
         result.images = vec![ImageContent::new("aGk=", "image/png")];
         let conversation = [user("1"), called(&["a"]), ModelMessage::ToolResult(result)];
         let mut target = target(WireFormat::AnthropicMessages);
-        let told = outline(&turns(target, &conversation));
-        assert_eq!(told[2], "a: of a");
-        assert!(told[3].contains("does not support images"), "{told:?}");
+        let prior_calls = outline(&turns(target, &conversation));
+        assert_eq!(prior_calls[2], "a: of a");
+        assert!(
+            prior_calls[3].contains("does not support images"),
+            "{prior_calls:?}"
+        );
         target.takes_images = true;
-        let told = outline(&turns(target, &conversation));
-        assert!(told[3].ends_with(", <image/png>"), "{told:?}");
+        let prior_calls = outline(&turns(target, &conversation));
+        assert!(prior_calls[3].ends_with(", <image/png>"), "{prior_calls:?}");
     }
 
     #[test]
@@ -424,16 +429,16 @@ mod tests {
         };
         let target = target(WireFormat::AnthropicMessages);
         let (own, anothers) = (by("me"), by("another"));
-        let told = turns(target, &own);
-        let ProviderTurn::Assistant(said) = &told[1] else {
-            panic!("{told:?}");
+        let prior_calls = turns(target, &own);
+        let ProviderTurn::Assistant(said) = &prior_calls[1] else {
+            panic!("{prior_calls:?}");
         };
         assert_eq!(said.sealed[0]["signature"], "s");
         assert_eq!((said.text, said.thought), (Some("Yes"), Some("Hm")));
         assert_eq!(*said.calls[0].arguments, json!({"unreadable": "no JSON"}));
-        let told = turns(target, &anothers);
-        let ProviderTurn::Assistant(said) = &told[1] else {
-            panic!("{told:?}");
+        let prior_calls = turns(target, &anothers);
+        let ProviderTurn::Assistant(said) = &prior_calls[1] else {
+            panic!("{prior_calls:?}");
         };
         assert!(said.sealed.is_empty() && said.thought.is_none(), "{said:?}");
         assert!(lacks_thoughts(target, &anothers));
@@ -449,8 +454,8 @@ mod tests {
             sealed: Some(OpaqueParts::new("me", json!([{"call": 0}]))),
         };
         let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
-        let told = turns(target(WireFormat::OpenAiResponses), &conversation);
-        let said = told.iter().filter_map(|turn| match turn {
+        let prior_calls = turns(target(WireFormat::OpenAiResponses), &conversation);
+        let said = prior_calls.iter().filter_map(|turn| match turn {
             ProviderTurn::Assistant(said) => {
                 Some((said.thought, said.sealed.len(), said.is_current_turn))
             }

@@ -42,7 +42,7 @@ pub(super) enum ExchangeError {
     Web(reqwest::Error),
     /// No response arrived in time.
     NoResponse,
-    /// The response stalled.
+    /// No further data arrived in time.
     IdleTimeout,
     /// The server responded with an error. Contains the status, the headers and the start of the body.
     Status(StatusCode, HeaderMap, String),
@@ -52,28 +52,28 @@ pub(super) enum ExchangeError {
 
 impl Exchange {
     /// Sends the request and waits until the response starts.
-    pub(super) async fn begin(question: HttpRequest) -> Result<Self, ExchangeError> {
-        let silence = question.idle_timeout;
+    pub(super) async fn begin(http_request: HttpRequest) -> Result<Self, ExchangeError> {
+        let idle_timeout = http_request.idle_timeout;
         let json = HeaderValue::from_static("application/json");
-        let request = question
+        let request = http_request
             .client
-            .post(question.url)
-            .headers(question.headers)
+            .post(http_request.url)
+            .headers(http_request.headers)
             .header(CONTENT_TYPE, json)
-            .body(question.body);
-        let response = timeout(silence, request.send()).await;
+            .body(http_request.body);
+        let response = timeout(idle_timeout, request.send()).await;
         let response = response
             .map_err(|_| ExchangeError::NoResponse)?
             .map_err(web_error)?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
-            let said = read_head(response, silence).await;
-            return Err(ExchangeError::Status(status, headers, said));
+            let body_start = read_head(response, idle_timeout).await;
+            return Err(ExchangeError::Status(status, headers, body_start));
         }
         Ok(Self {
             response,
-            reader: SseReader::new(question.max_bytes),
-            idle_timeout: silence,
+            reader: SseReader::new(http_request.max_bytes),
+            idle_timeout: idle_timeout,
         })
     }
 

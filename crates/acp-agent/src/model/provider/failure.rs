@@ -110,9 +110,9 @@ impl FailedModel<'_> {
     }
 
     /// Converts an error in communicating with the provider.
-    pub(super) fn connection_failure(&self, broke: &ExchangeError) -> ModelFailure {
+    pub(super) fn connection_failure(&self, exchange_error: &ExchangeError) -> ModelFailure {
         let seconds = self.model.idle_timeout.as_secs_f64();
-        match broke {
+        match exchange_error {
             ExchangeError::Web(error) => self.web_failure(error),
             ExchangeError::NoResponse => self.model_failure(
                 ModelErrorKind::Unreachable,
@@ -195,24 +195,24 @@ impl FailedModel<'_> {
 
     /// Converts a response with an error status.
     fn status_failure(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> ModelFailure {
-        let said = ErrorReport::read(body);
+        let report = ErrorReport::read(body);
         let code = status.as_u16();
-        let what = |what: &str| match &said.message {
+        let what = |what: &str| match &report.message {
             Some(message) => format!("{what} (HTTP {code}: {})", quoted_message(message)),
             None => format!("{what} (HTTP {code})"),
         };
         let fail =
             |kind, what: &str, todo: &str| self.model_failure(kind, RetryAdvice::Never, what, todo);
-        if said.is_context_length() || code == 413 {
+        if report.is_context_length() || code == 413 {
             return self.context_failure(&what("context length exceeded"));
         }
-        if matches!(code, 401 | 403) || said.is_authentication() {
+        if matches!(code, 401 | 403) || report.is_authentication() {
             return self.unauthorized(&what(match &self.model.key {
                 Some(_) => "key rejected",
                 None => "API key missing",
             }));
         }
-        if said.is_model_not_found() || code == 404 && said.message.is_some() {
+        if report.is_model_not_found() || code == 404 && report.message.is_some() {
             let todo = "check the model name";
             return fail(ModelErrorKind::UnknownModel, &what("model not found"), todo);
         }
@@ -224,7 +224,7 @@ impl FailedModel<'_> {
                 todo,
             );
         }
-        if said.is_billing() {
+        if report.is_billing() {
             let todo = "check your plan and billing with the provider";
             return fail(
                 ModelErrorKind::Overloaded,
@@ -234,7 +234,7 @@ impl FailedModel<'_> {
         }
         let again = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
             Some(b"false") => RetryAdvice::Never,
-            _ => RetryAdvice::After(retry_after(headers).or(said.retry)),
+            _ => RetryAdvice::After(retry_after(headers).or(report.retry)),
         };
         match code {
             429 => self.model_failure(
@@ -281,12 +281,12 @@ impl FailedModel<'_> {
 
     /// Converts an error that was sent instead of an event.
     fn event_failure(&self, body: &Value) -> ModelFailure {
-        let said = ErrorReport::of(body);
-        let message = said.message.as_deref().map(quoted_message);
+        let report = ErrorReport::of(body);
+        let message = report.message.as_deref().map(quoted_message);
         let message =
             message.unwrap_or_else(|| head(&body.to_string(), MAX_MESSAGE_BYTES).to_owned());
         let what = format!("the response ended with an error: {message}");
-        if said.is_context_length() {
+        if report.is_context_length() {
             return self.context_failure(&what);
         }
         let busy = [
@@ -298,8 +298,8 @@ impl FailedModel<'_> {
             "api_error",
             "timeout",
         ];
-        if busy.iter().any(|busy| said.names.contains(busy)) {
-            return self.overloaded_failure(RetryAdvice::After(said.retry), &what);
+        if busy.iter().any(|busy| report.names.contains(busy)) {
+            return self.overloaded_failure(RetryAdvice::After(report.retry), &what);
         }
         self.broken_answer(&what)
     }

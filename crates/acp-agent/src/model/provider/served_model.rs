@@ -70,7 +70,7 @@ impl ServedModel {
         let client = self.http.client(&self.address).await;
         let format = model.wire_format();
         let target = self.target();
-        let asked = ModelRequest {
+        let model_request = ModelRequest {
             model: &model.name,
             instructions: request.instructions,
             turns: convert::turns(target, request.conversation),
@@ -85,7 +85,7 @@ impl ServedModel {
             client: client.map_err(impossible)?.clone(),
             url: format.url(&self.address, &model.name),
             headers: headers.map_err(|e| impossible(e.to_string()))?,
-            body: format.body(&asked).to_string().into_bytes(),
+            body: format.body(&model_request).to_string().into_bytes(),
             idle_timeout: model.idle_timeout,
             max_bytes: model.max_response_bytes,
         })

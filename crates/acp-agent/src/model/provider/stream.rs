@@ -80,17 +80,21 @@ impl<'a> ModelRound<'a> {
                     tokio::time::sleep(time).await;
                     self.state = RoundState::Connect;
                 }
-                RoundState::End(listening) => listening.exchange.end().await,
+                RoundState::End(response_stream) => response_stream.exchange.end().await,
                 RoundState::Connect => match self.send_request().await {
-                    Ok(Some(listening)) => self.state = RoundState::Receive(Box::new(listening)),
+                    Ok(Some(response_stream)) => {
+                        self.state = RoundState::Receive(Box::new(response_stream))
+                    }
                     Ok(None) => self.state = RoundState::Connect,
                     Err(failure) => self.handle_failure(failure),
                 },
-                RoundState::Receive(mut listening) => match self.receive(&mut listening).await {
-                    Ok(true) => self.state = RoundState::Receive(listening),
-                    Ok(false) => self.state = RoundState::End(listening),
-                    Err(failure) => self.handle_failure(failure),
-                },
+                RoundState::Receive(mut response_stream) => {
+                    match self.receive(&mut response_stream).await {
+                        Ok(true) => self.state = RoundState::Receive(response_stream),
+                        Ok(false) => self.state = RoundState::End(response_stream),
+                        Err(failure) => self.handle_failure(failure),
+                    }
+                }
             }
         }
     }
@@ -143,9 +147,9 @@ impl<'a> ModelRound<'a> {
             {
                 return Ok(None);
             }
-            Err(broke) => {
+            Err(exchange_error) => {
                 self.backoff.begin_attempt();
-                return Err(served.failed_model().connection_failure(&broke));
+                return Err(served.failed_model().connection_failure(&exchange_error));
             }
         };
         self.backoff.begin_attempt();
@@ -162,29 +166,32 @@ impl<'a> ModelRound<'a> {
     }
 
     /// Handles the next event. Returns `true` if more events follow.
-    async fn receive(&mut self, listening: &mut ResponseStream) -> Result<bool, ModelFailure> {
+    async fn receive(
+        &mut self,
+        response_stream: &mut ResponseStream,
+    ) -> Result<bool, ModelFailure> {
         let about = self.served.failed_model();
-        let heard = match listening.exchange.next().await {
-            Ok(Some(event)) => {
-                listening.has_received = true;
-                let heard = listening.decoder.event(&event);
-                heard.map_err(|fault| about.decode_failure(&fault))?
-            }
-            Ok(None) => listening
-                .decoder
-                .cut()
-                .ok_or_else(|| match listening.has_received {
-                    true => about.broken_answer("the response was cut off"),
-                    false => about.broken_answer("the response is not an event stream"),
+        let decoded =
+            match response_stream.exchange.next().await {
+                Ok(Some(event)) => {
+                    response_stream.has_received = true;
+                    let decoded = response_stream.decoder.event(&event);
+                    decoded.map_err(|fault| about.decode_failure(&fault))?
+                }
+                Ok(None) => response_stream.decoder.cut().ok_or_else(|| {
+                    match response_stream.has_received {
+                        true => about.broken_answer("the response was cut off"),
+                        false => about.broken_answer("the response is not an event stream"),
+                    }
                 })?,
-            Err(broke) => listening
-                .decoder
-                .cut()
-                .ok_or_else(|| about.connection_failure(&broke))?,
-        };
+                Err(exchange_error) => response_stream
+                    .decoder
+                    .cut()
+                    .ok_or_else(|| about.connection_failure(&exchange_error))?,
+            };
         let mut more = true;
-        for heard in heard {
-            match heard {
+        for decoded in decoded {
+            match decoded {
                 DecodedPart::BufferedBytes(bytes) => self.count_bytes(bytes)?,
                 DecodedPart::OpaquePart(parts) => {
                     let sealed = OpaqueParts::new(self.served.by.as_str(), parts);

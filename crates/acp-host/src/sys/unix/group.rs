@@ -42,7 +42,7 @@ pub(crate) struct ProcessGroup {
 
 #[derive(Debug)]
 struct GroupLeader {
-    /// `None` once reaped.
+    /// The child process. `None` after it was reaped.
     child: Option<Child>,
     exit: Option<ProcessExit>,
 }
@@ -223,7 +223,7 @@ impl ProcessGroup {
     }
 }
 
-/// Reaps the leader. The group has ended, and is not signaled any more.
+/// Reaps the leader, after the group has ended. From then on, no signal is sent to the group.
 fn reap(mut child: Child, mark: &GroupMark) {
     // In this order: once the leader is reaped, its id may be reused.
     keeper::forget(mark);
@@ -264,7 +264,7 @@ fn kill_until_empty(known: &GroupIdentity) {
     }
 }
 
-/// Returns `true` if no process remains, as far as is known.
+/// Returns `true` if no process is known to remain.
 fn is_empty(left: RemainingProcesses) -> bool {
     left != RemainingProcesses::Present
 }

@@ -189,8 +189,8 @@ impl KeeperProcess {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        let asked = poll(&mut room, Some(&now));
-        !ended && asked.is_ok() && room.iter().all(|pipe| pipe.revents() == PollFlags::OUT)
+        let ready = poll(&mut room, Some(&now));
+        !ended && ready.is_ok() && room.iter().all(|pipe| pipe.revents() == PollFlags::OUT)
     }
 }
 

@@ -35,7 +35,7 @@ impl GroupMark {
         }
     }
 
-    /// Returns the id.
+    /// Returns the unique id of the group.
     pub(super) fn own(&self) -> &str {
         &self.id
     }

@@ -93,13 +93,13 @@ mod linux {
         });
         let looking = lock(&SCAN_LOCK);
         if lock(&answer).is_none() {
-            let mut asked: Vec<(ScanRequest, RemainingProcesses)> =
+            let mut requests: Vec<(ScanRequest, RemainingProcesses)> =
                 std::mem::take(&mut *lock(&PENDING_SCANS))
                     .into_iter()
                     .map(|question| (question, RemainingProcesses::Absent))
                     .collect();
-            let seen = inspect_all(&mut asked);
-            for (question, left) in asked {
+            let seen = inspect_all(&mut requests);
+            for (question, left) in requests {
                 *lock(&question.answer) = Some(if seen {
                     left
                 } else {
@@ -119,7 +119,7 @@ mod linux {
     /// processes are inspected. The list is ordered by ids, which rise, so a process that starts while it is read is in
     /// it if its parent could have been. Any other process does not matter: it is a child of one that was seen, or of
     /// one that no request is about.
-    fn inspect_all(asked: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
+    fn inspect_all(requests: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
         let start = Instant::now();
         let mut environment = Vec::new();
         let mut known = HashSet::new();
@@ -140,7 +140,7 @@ mod linux {
                 std::thread::sleep(pause);
                 pause = RETRY_DELAY;
                 news.retain(|id| {
-                    let sight = inspect_process(*id, asked, &mut environment);
+                    let sight = inspect_process(*id, requests, &mut environment);
                     again |= sight == EnvironmentSight::Ended;
                     sight == EnvironmentSight::Transient && start.elapsed() < SCAN_TIMEOUT
                 });
@@ -154,7 +154,7 @@ mod linux {
     /// Inspects one process for all requests.
     fn inspect_process(
         id: Pid,
-        asked: &mut [(ScanRequest, RemainingProcesses)],
+        requests: &mut [(ScanRequest, RemainingProcesses)],
         environment: &mut Vec<u8>,
     ) -> EnvironmentSight {
         let group = match process_group(id) {
@@ -163,13 +163,15 @@ mod linux {
             Err(_) => return EnvironmentSight::Ended,
         };
         let is_in = |known: &GroupIdentity| known.group == Some(group);
-        if asked.iter().any(|(question, _)| is_in(&question.identity))
+        if requests
+            .iter()
+            .any(|(question, _)| is_in(&question.identity))
             && !ProcessStat::read(id).is_some_and(|stat| stat.is_running)
         {
             return EnvironmentSight::Ended;
         }
         let sight = read_environment(id, environment);
-        for (question, left) in asked {
+        for (question, left) in requests {
             if is_in(&question.identity) {
                 *left = RemainingProcesses::Present;
             } else if sight == EnvironmentSight::Read
