@@ -27,7 +27,7 @@ pub(super) use linux::remaining;
 /// Returns whether any process of the group is running. Systems other than Linux do not show the environment of a
 /// process. A group that contains only its exited leader cannot be signaled.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn look(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
+pub(super) fn remaining(known: GroupIdentity, _signal: Option<Signal>) -> RemainingProcesses {
     match known.group.map(rustix::process::test_kill_process_group) {
         Some(Ok(())) => RemainingProcesses::Present,
         Some(Err(_)) => RemainingProcesses::Absent,
