@@ -1,6 +1,6 @@
 //! The agent's auth methods: "Authentication" in the specification.
 //!
-//! The user enters a key into the agent's own program, in a terminal. The key never passes through the client.
+//! The user enters a key into the agent's own program in a terminal. The key never passes through the client.
 
 use acp::agent::{AuthContext, Authentication, CheckAuthStatus};
 use acp::v1::{

@@ -1,8 +1,8 @@
 //! The available models, and the choice that a session makes among them.
 //!
-//! Models are offered in order of preference: the configured one, those that the user named, those that the servers at
-//! the user's URLs list, and the well-known ones of each provider that has a key. If there are none, the offline model
-//! is used.
+//! Models are offered in this order: the configured one, those that the user added, those that the servers at the
+//! user's URLs list, and the well-known ones of each provider that has a key. If there are none, the offline model is
+//! used.
 
 pub(crate) mod config;
 

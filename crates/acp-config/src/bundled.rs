@@ -1,7 +1,7 @@
 //! `[agent]` in `config.toml`: the settings of the bundled agent.
 //!
-//! The agent itself knows the valid models, modes and thought levels, and which go together. The position of each value
-//! in the file is stored for the agent's error messages.
+//! The agent itself knows which models, modes and thought levels are valid and can be combined. The position of each
+//! value in the file is stored for the agent's error messages.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 

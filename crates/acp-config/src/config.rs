@@ -80,7 +80,7 @@ impl UserConfig {
 
     /// Builds an error about a configuration value, including its line number.
     ///
-    /// It is for values that only their reader can validate.
+    /// This is for values that can only be validated by the code that uses them.
     pub fn error_in<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
         self.source.error_at(Some(value.span()), &what.to_string())
     }

@@ -1,6 +1,7 @@
 //! Names that users give to sessions, so that they can continue a session that a script has started.
 //!
-//! A name belongs to an agent and a directory: elsewhere, the same name can mean another session.
+//! A name belongs to an agent and a directory. For another agent or directory, the same name can refer to another
+//! session.
 
 use std::fmt;
 use std::path::Path;
@@ -138,7 +139,7 @@ impl SessionNames {
     /// Gives the name to a session. Returns the id of the session that has the name afterwards, which is another one if
     /// the name was taken.
     ///
-    /// A session that already has the name keeps it, unless it is `instead`.
+    /// If another session already has the name, it keeps the name, unless its id is `instead`.
     ///
     /// # Errors
     /// Fails if the name cannot be stored.

@@ -80,7 +80,8 @@ impl PermissionSources {
 
     /// Returns the permissions of agents in the project, based on all sources.
     ///
-    /// `allow` is the chosen policy, if any. Otherwise, `otherwise` applies where no rule decides.
+    /// `allow` is the requested policy, if any. Otherwise, the policy `otherwise` applies to actions that no rule
+    /// matches.
     ///
     /// # Errors
     /// Fails if the remembered answers are invalid. Reporting that now is better than rejecting everything later.

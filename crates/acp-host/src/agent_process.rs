@@ -78,7 +78,7 @@ impl AgentCommand {
     /// Parses a program with its arguments from one line, such as a line in a settings file. Words are separated by
     /// spaces and quoted as in a shell: `npx -y "some agent"`. Other shell syntax is not interpreted.
     ///
-    /// A backslash also quotes, so Windows paths belong in single quotes.
+    /// A backslash is also a quoting character, so put Windows paths in single quotes.
     ///
     /// # Errors
     /// The line has no words, or has an unclosed quote.
@@ -246,9 +246,9 @@ pub enum SpawnError {
 
 /// A running agent.
 ///
-/// It leads its own process group and has no controlling terminal. Dropping this kills it together with everything it
-/// started, including processes that left its group (on Linux, where they can be found). [`shutdown`](Self::shutdown)
-/// ends it gracefully.
+/// The agent leads its own process group and has no controlling terminal. Dropping this kills the agent and everything
+/// it started, including processes that left its group (on Linux, where they can be found).
+/// [`shutdown`](Self::shutdown) ends it gracefully.
 #[derive(Debug)]
 pub struct AgentProcess {
     running: RunningProcess,
@@ -261,8 +261,8 @@ pub struct AgentProcess {
 impl AgentProcess {
     /// Starts an agent. Needs a tokio runtime.
     ///
-    /// There is no timeout for the agent's first response: the caller sets that on its requests. Agents that are
-    /// downloaded on their first start can take minutes.
+    /// There is no timeout for the agent's first response, which the caller must set on its requests. Agents that are
+    /// downloaded when they first start can take minutes.
     ///
     /// # Errors
     /// The agent cannot be started; see [`SpawnError`].
@@ -443,8 +443,8 @@ impl AgentProcess {
     ///
     /// When this returns, none of these processes is running.
     ///
-    /// The exit of the agent's own process does not complete a step: agents are started through wrappers, and what they
-    /// wrap may still be running.
+    /// The exit of the agent's own process is not enough to complete a step, because many agents are started through a
+    /// wrapper, which may exit before the agent does.
     pub async fn shutdown(&self, grace: Duration) -> ProcessExit {
         drop(self.take_stdio());
         let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();

@@ -15,7 +15,7 @@ const MAX_MEDIA_BYTES: u64 = 32 * 1024 * 1024;
 
 /// A file or directory attached to a prompt (specification: Content).
 ///
-/// It is read when this is created, so errors are known before anything is sent.
+/// The file is read when the attachment is created, so that errors are known before anything is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
     path: PathBuf,

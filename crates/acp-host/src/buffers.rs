@@ -1,7 +1,7 @@
 //! An editor's open buffers, which take precedence over the files on disk.
 //!
-//! The specification's page "File System" has agents read "unsaved changes in the editor", and editors "track file
-//! modifications made during Agent execution".
+//! According to "File System" in the specification, agents read "unsaved changes in the editor", and editors "track
+//! file modifications made during Agent execution".
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,12 +14,12 @@ use crate::text_form::TextForm;
 /// The buffers that are open in an editor. With [`Files::with_buffers`](crate::Files::with_buffers), reading an open
 /// file returns the buffer's text, and writing it changes the buffer.
 ///
-/// Files are identified by their real path: absolute, without symlinks and `..`, so a file that is reached by two names
-/// is one buffer. Only files under the session's roots are looked up. An editor whose buffers have other names compares
-/// their canonical ones ([`std::fs::canonicalize`]). Hard links are different files.
+/// Files are identified by their real path, which is absolute and without symlinks and `..`. So a file with two names
+/// has one buffer. Only files under the session's roots are looked up. An editor that identifies its buffers
+/// differently must compare canonical paths ([`std::fs::canonicalize`]). Hard links count as different files.
 ///
-/// Both methods may go through the editor's main thread. The agent waits for them. A read holds one of the few permits
-/// for reading files, so it should return soon. A write may ask the user.
+/// Both methods may go through the editor's main thread, and the agent waits for them. A read holds one of the few
+/// permits for reading files, so it should return soon. A write may ask the user.
 ///
 /// See [`MemoryBuffers`] for an implementation.
 pub trait Buffers: Send + Sync + 'static {
@@ -29,9 +29,9 @@ pub trait Buffers: Send + Sync + 'static {
     /// Writes the file for the agent. If the file is open, this replaces the buffer's text in one step that the user
     /// can undo.
     ///
-    /// The user may have typed since the agent read the file, and the protocol's request does not say what it is based
-    /// on. [`BufferChange::freshness_of`] does. Call it and change the buffer without releasing the buffer in between,
-    /// and reject a write that would overwrite something the agent has not seen.
+    /// The user may have typed since the agent read the file, and the protocol's request does not say which text it is
+    /// based on. [`BufferChange::freshness_of`] does. Call it and change the buffer without unlocking the buffer in
+    /// between, and reject a write that would overwrite text that the agent has not seen.
     ///
     /// # Errors
     /// The buffer and the file stay as they are. The agent gets the reason.
@@ -156,9 +156,9 @@ impl<B: Buffers> DynBuffers for B {
 /// Buffers in memory, for tests and for editors that can keep their buffers here. Cloning is cheap, and clones share
 /// the same buffers.
 ///
-/// A write is rejected if it would overwrite what the agent has not seen: if the buffer differs from what the agent
-/// last read, or if the agent has not read it and it has unsaved changes. Line ends and a byte order mark are kept as
-/// described at [`TextForm`].
+/// A write is rejected if it would overwrite text that the agent has not seen: if the buffer differs from the text that
+/// the agent last read, or if the agent has not read the file and the buffer has unsaved changes. Line ends and a byte
+/// order mark are preserved as described at [`TextForm`].
 ///
 /// ```
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {

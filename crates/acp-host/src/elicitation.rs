@@ -1,6 +1,6 @@
 //! Elicitation forms: their fields, the prompts for the user, and the validation of input.
 //!
-//! Texts for the user are escaped by [`literal`] and ready to be shown. Names and values are the agent's own.
+//! Texts for the user are already escaped by [`literal`]. Names and values are passed on unchanged.
 
 use acp_wire::v1::{
     ElicitationContentValue as Value, ElicitationPropertySchema as Schema, ElicitationSchema,

@@ -130,9 +130,9 @@ const PASSED_VARIABLES: [&str; 110] = [
 /// The environment in which a program is started: variables passed on from this process when the program starts, and
 /// variables with a fixed value.
 ///
-/// By default, only what the platform needs is passed on: paths, home, language, terminal, time zone, temporary
-/// directory, proxies and certificates, the desktop, and the locations of toolchains. Environments often hold keys and
-/// tokens that are not meant for the program that is started.
+/// By default, only variables that the platform needs are passed on: paths, home, language, terminal, time zone,
+/// temporary directory, proxies and certificates, the desktop, and the locations of toolchains. All others are
+/// withheld, because environments often contain keys and tokens that are not meant for the program.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     passes_all: bool,

@@ -28,9 +28,10 @@ const MAX_CONCURRENT: usize = 4;
 
 /// Access to the text files under a session's roots, and to no others.
 ///
-/// The roots are pinned when this is created: they stay the same directories when their names change. From there, the
-/// operating system resolves each path and refuses to leave the root, also through symlinks and `..`, and also if
-/// someone changes the directories at the same time. Symlinks whose target is under a root are followed.
+/// The roots are pinned when this is created: they stay the same directories even if they are renamed or replaced. From
+/// there, the operating system resolves each path and refuses to leave the root, whether through symlinks, through
+/// `..`, or because someone changes the directories at the same time. Symlinks whose target is under a root are
+/// followed.
 ///
 /// Cloning is cheap. The clones share their limits.
 #[derive(Debug, Clone)]
@@ -74,10 +75,10 @@ impl Files {
     /// Uses an editor's buffers: files that are open there are read and written there. Files outside the roots are
     /// rejected without consulting the editor.
     ///
-    /// The user may type between two requests of an agent. For each session, the text that the agent last read of a
-    /// file is remembered, so that the editor can check whether a write is based on the current text:
+    /// The user may type between two requests of an agent. For each session, the text of a file that the agent last
+    /// read is remembered, so that the editor can check whether a write is based on the current text:
     /// [`BufferChange::freshness_of`](crate::BufferChange::freshness_of). If a file is opened while it is being written
-    /// on disk, the editor sees that as a write by any other program.
+    /// to disk, the editor sees a write by another program.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
         self.buffers = Some(BufferedFiles::new(buffers));
@@ -123,8 +124,8 @@ impl Files {
     /// means 1). Lines end with `\n`. The text is returned exactly as it is in the file, including line ends. The text
     /// is empty if the file ends before the first line. Fails for a line that exceeds the size limit of one read.
     ///
-    /// The file is read in pieces, and only as far as needed, so its size does not matter, nor does it matter if it
-    /// grows meanwhile. Everything before the first line is read and discarded. Dropping the future stops that.
+    /// The file is read in chunks, and only as far as necessary. So its size does not matter, even if it grows in the
+    /// meantime. Everything before the first line is read and discarded. Dropping the future stops the read.
     ///
     /// # Errors
     /// `RESOURCE_NOT_FOUND` if the file does not exist. `INVALID_PARAMS` if the path is relative or leads outside the
@@ -178,17 +179,17 @@ impl Files {
     /// Writes `content` to the file at an absolute path. Creates the file and its parent directories if they do not
     /// exist. If the path is a symlink, writes to its target.
     ///
-    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of this
-    /// process for any reason. Directories that were created stay.
+    /// The file is replaced either completely or not at all, even if the disk is full or this process is killed.
+    /// Directories that were created remain.
     ///
-    /// The file keeps its mode; its owner and group as far as this process may set them; and on Linux its access
-    /// control list and, as far as this process may set them, other extended attributes. It does not keep set-id bits,
-    /// capabilities, flags of its file system (`chattr`), or its creation time. A file that is not writable is not
-    /// replaced, even if its directory is writable.
+    /// The file keeps its mode. It also keeps its owner and group and, on Linux, its access control list and other
+    /// extended attributes, as far as this process is allowed to set them. It does not keep set-id bits, capabilities,
+    /// file system flags (`chattr`) or its creation time. A file that is not writable is not replaced, even if its
+    /// directory is writable.
     ///
-    /// The file's text form is kept, as described at [`TextForm`]: if all lines of the old text end with CR LF, and the
-    /// content has no CR, its line ends become CR LF; and a byte order mark stays. An agent that writes back what it
-    /// read changes nothing.
+    /// The text form of the file is preserved, as described at [`TextForm`]. If all lines of the old text end with CR
+    /// LF, and the content has no CR, its line ends become CR LF. A byte order mark is kept. So an agent that writes
+    /// the text that it has read changes nothing.
     ///
     /// [`TextForm`]: crate::TextForm
     ///

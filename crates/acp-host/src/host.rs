@@ -25,9 +25,9 @@ use crate::{
 /// Files, terminals and permissions for the sessions of one connection. All sessions share the roots. Each session has
 /// a [`HostSession`] for its own state.
 ///
-/// Methods that would always be rejected are not offered: if nothing may be changed, the agent is offered no method
-/// that changes anything. Each use of an offered method still needs a decision, and may ask the user if the agent has
-/// not.
+/// Methods that would always be rejected are not offered. For example, if nothing may be changed, the agent is offered
+/// no method that changes anything. Each use of an offered method still needs a decision, for which the user may be
+/// asked.
 pub struct Host<P> {
     gate: PermissionGate<P>,
     files: Files,
@@ -49,7 +49,7 @@ pub struct HostSession {
 impl HostSession {
     /// Handles the end of a turn: ends its grants and, if it was cancelled, the commands that were started in it.
     ///
-    /// For [`ClientState::turn_ended`](acp::client::ClientState::turn_ended). Must be called in a tokio runtime.
+    /// Call this from [`ClientState::turn_ended`](acp::client::ClientState::turn_ended), within a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
         self.grants.turn_ended();
         let cancelled = stop_reason == Some(&StopReason::Cancelled);
@@ -155,9 +155,9 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// Creates the state of a session of the connection. Call this from
     /// [`ClientState::new`](acp::client::ClientState::new).
     ///
-    /// The client need not have opened the session: agents may send messages before the response that names their
-    /// session, and updates of other sessions are shown, too. But the `acp` crate passes on requests only in sessions
-    /// that the client has opened or is opening.
+    /// The client need not have opened the session: agents may send messages before the response that contains the
+    /// session's id, and updates of other sessions are shown too. But the `acp` crate passes on requests only for
+    /// sessions that the client has opened or is opening.
     pub fn session(&self, id: &SessionId, thread: &ThreadHandle) -> HostSession {
         let shown = thread.clone();
         HostSession {
@@ -177,8 +177,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
 
     /// Handles a permission request: answers it according to the rules or an earlier answer, or asks the user.
     ///
-    /// If the user allows the tool call, that covers its commands and files until the tool call or its turn ends: the
-    /// agent may use them through this host, as the user was shown, without asking again.
+    /// If the user allows the tool call, its commands and files are covered until the tool call or its turn ends. The
+    /// agent may then use them through this host, exactly as they were shown to the user, without asking again.
     ///
     /// # Errors
     /// The request is malformed: two of its options have the same id, or it could not be shown in full.

@@ -1,12 +1,12 @@
 //! Escapes text on which the user bases a decision, so that all of it is visible.
 //!
-//! What an agent prints is [cleaned](mod@crate::terminal_text). What it requests permission for must not be: a terminal
-//! hides the content of an escape sequence, and a shell does not. So nothing is omitted here. A character that is
-//! invisible, or that changes how others look, is written as `\u{1b}`, with its number in hexadecimal. If the text
-//! contains `\u{`, that backslash is written as `\u{5c}`. So each text has exactly one shown form, and no other text
-//! has the same form.
+//! Text that an agent prints is [cleaned](mod@crate::terminal_text). Text on which the user bases a decision must not
+//! be cleaned, because a terminal hides the content of an escape sequence, but a shell does not. So nothing is omitted
+//! here. A character that is invisible, or that changes how other characters look, is written as an escape such as
+//! `\u{1b}`, with its hexadecimal number. If the text itself contains `\u{`, that backslash is written as `\u{5c}`. So
+//! each text has exactly one displayed form, which no other text has.
 //!
-//! Letters that look like letters of another script are shown as they are.
+//! Letters that look like letters of another script are not escaped.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! The parts of a permission request, in the order in which all front ends show them.
 //!
-//! All of them are shown. Nothing is truncated here, and no front end may truncate anything. For special characters,
-//! see [`literal`](mod@crate::literal).
+//! Front ends must show all parts. Nothing is truncated here, and no front end may truncate anything. For special
+//! characters, see [`literal`](mod@crate::literal).
 
 use std::ops::Range;
 use std::path::{Component, Path};

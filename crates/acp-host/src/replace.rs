@@ -14,12 +14,12 @@ use crate::text_form::TextForm;
 /// file if it does not exist.
 ///
 /// The text is written to a new file, which replaces the old one once it is complete and on disk. Readers see either
-/// the old content or the new, also after a crash. Another name of the same file (a hard link) keeps the old content.
+/// the old or the new contents, even after a crash. A hard link to the file keeps the old contents.
 ///
-/// Where the system supports it (Linux, on most file systems), the new file has no name while it is being written, and
-/// then a temporary one for a short time, because only a name can replace a name. On other systems it is a hidden file
-/// beside the old one, which remains if this process is killed. Nothing cleans such files up later: they cannot be
-/// safely told from those of a running process.
+/// Where the system supports it (Linux, on most file systems), the new file has no name while it is being written. It
+/// then gets a temporary name for a short time, because replacing a file requires one. On other systems, the new file
+/// is a hidden file in the same directory, which remains if this process is killed. Such files are never removed,
+/// because they might belong to a process that is still running.
 pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathError> {
     let old = ReplacedFile::open(dir, name)?;
     let form = match &old {

@@ -1,8 +1,8 @@
 //! The root directories of a session, as open handles, and the resolution of paths under them.
 //!
-//! A path from a peer is compared with the roots only to choose the handle it goes through. The operating system
-//! resolves the rest when the file is opened: on Linux with `openat2` and `RESOLVE_BENEATH`. A symlink that someone
-//! creates between a check and the use of a path does not lead out.
+//! A path from a peer is compared with the roots only to choose the root's handle. The operating system resolves the
+//! rest when the file is opened, on Linux with `openat2` and `RESOLVE_BENEATH`. So a symlink that is created between a
+//! check and the use of a path cannot lead out of the root.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -27,13 +27,13 @@ const MAX_DISPLAY_BYTES: usize = 1024;
 
 /// The root directories of a session, as handles that were opened when the session started.
 ///
-/// They stay the same directories when their names change. All access goes through the handles, and the operating
-/// system refuses to leave them: through `..`, through symlinks, and also if someone changes the directories at the
-/// same time. Symlinks that end under a root are followed. What is mounted under a root counts as under it, and so does
-/// every hard link there.
+/// The roots stay the same directories even if they are renamed or replaced. All access goes through the handles, and
+/// the operating system refuses to leave them, whether through `..`, through symlinks, or because someone changes the
+/// directories at the same time. Symlinks that end under a root are followed. File systems mounted under a root belong
+/// to it, and so do all hard links there.
 ///
-/// [`Files`](crate::Files) uses them to read and write text. Use them directly for more than that, for example to list
-/// and search. All methods may block.
+/// [`Files`](crate::Files) uses the roots to read and write text. Use them directly for anything else, such as listing
+/// and searching. All methods may block.
 ///
 /// Cloning is cheap, and the clones share the handles.
 #[derive(Debug, Clone)]
@@ -246,7 +246,8 @@ impl Roots {
     /// system, this also follows symlinks that are absolute or lead from one root to another, as long as they end under
     /// a root.
     ///
-    /// The result may be outdated at once. It is safe anyway, because it is used through its root's handle.
+    /// The result may become outdated at any time. It is safe to use anyway, because it is resolved again through the
+    /// root's handle.
     ///
     /// # Errors
     /// The path is relative, leads out of the roots, or the system denies access.

@@ -12,8 +12,8 @@ use crate::undo::{UndoGuard, UndoWatch};
 
 /// A sandbox for agents and commands, based on Linux's Landlock.
 ///
-/// Programs in it, and everything that they start, may read and execute everything that their user may. They may write
-/// only
+/// Programs in a sandbox, and all processes that they start, can read and execute everything that their user can. They
+/// can write only
 ///
 /// - under the directories that are given here,
 /// - in the sandbox's own temporary directory, to which `TMPDIR`, `TMP` and `TEMP` are set. It is removed with the last
@@ -23,13 +23,14 @@ use crate::undo::{UndoGuard, UndoWatch};
 ///   it can be given access.
 ///
 /// If the kernel supports it, they can send signals only to processes in the same sandbox, cannot connect to abstract
-/// sockets outside, and cannot make device-specific `ioctl` calls on other devices. They gain no privileges by
-/// executing a program, so `sudo` does not work, and they cannot mount anything.
+/// sockets outside of it, and cannot make device-specific `ioctl` calls on other devices. They gain no privileges when
+/// they execute a program, so `sudo` does not work, and they cannot mount file systems.
 ///
 /// With [`SandboxRules::without_tcp`], they can neither open nor accept TCP connections.
 ///
-/// Landlock does not stop the rest of the network (UDP, and with it DNS; MPTCP; SCTP), sockets with a path (for example
-/// Docker's), reading secrets, and changing the mode, the owner, the times or the extended attributes of files outside.
+/// Landlock does not prevent other network access (UDP and therefore DNS, MPTCP, SCTP), the use of sockets with a path
+/// (such as Docker's), reading secrets, or changes to the mode, the owner, the times and the extended attributes of
+/// files outside the sandbox.
 ///
 /// Clones share the same sandbox.
 #[derive(Debug, Clone)]
@@ -108,9 +109,10 @@ impl SandboxRules {
 
     /// Returns a copy of the rules that also allows writing to these directories, unless the rules are read-only.
     ///
-    /// When a command or an agent has ended, its changes to files that other programs run ([`TRUSTED_PATHS`](crate::TRUSTED_PATHS);
-    /// in `.git`, the hooks and settings) are undone, and its output reports that. This covers all changes during that
-    /// time, whoever made them. Paths that are [`writable`](Self::writable) are not undone.
+    /// When a command or an agent has ended, its changes to files that other programs run
+    /// ([`TRUSTED_PATHS`](crate::TRUSTED_PATHS); in `.git`, the hooks and settings) are undone, and its output reports
+    /// that. This includes all changes during that time, whoever made them. Changes to [`writable`](Self::writable)
+    /// paths are not undone.
     #[must_use]
     pub fn for_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut rules = self.clone();

@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 
 /// A small JSON file of state, which several processes can read and change.
 ///
-/// Only its owner can access it, and its directory if this creates it. A change holds the lock of a file beside it,
-/// reads the current content, and puts a new file in its place: two processes at once lose nothing, and readers see all
-/// of the old content or all of the new.
+/// Only its owner can access the file, and also its directory, if this creates it. A change locks a second file beside
+/// it, reads the current contents, and replaces the file. So two processes never overwrite each other's changes, and
+/// readers see either the old or the new contents.
 #[derive(Debug, Clone)]
 pub struct StateFile {
     file: PathBuf,

@@ -1,10 +1,10 @@
 //! Removes control sequences from the text of agents and commands before it is printed to a terminal.
 //!
-//! Text from another program may contain terminal commands: to set a title, erase the screen, or send keys back. All of
-//! them are removed. Printable characters, tabs and line feeds remain.
+//! Text from another program may contain escape sequences, for example to set a title, erase the screen, or send keys
+//! back. All of them are removed. Printable characters, tabs and line feeds remain.
 //!
-//! This is for what an agent says and prints. What the user decides about is shown by [`literal`](mod@crate::literal),
-//! which omits nothing.
+//! This is for everything that an agent says or prints. Text on which the user bases a decision is shown with
+//! [`literal`](mod@crate::literal), which omits nothing.
 
 use std::borrow::Cow;
 

@@ -13,9 +13,9 @@ const BYTE_ORDER_MARK: &str = "\u{FEFF}";
 
 /// The line ends of a text, and whether it starts with a byte order mark.
 ///
-/// Models write `\n`, whatever the file contains, and omit a mark that they were not shown. So a file whose lines all
-/// end with `\r\n` keeps those line ends, and a file with a mark keeps the mark. Mixed line ends, and a new text with a
-/// `\r` of its own, are left as they are.
+/// Models write `\n`, whatever the file contains, and omit a byte order mark that they did not see. So if all lines of
+/// a file end with `\r\n`, these line ends are kept, and so is a byte order mark. Mixed line ends, and a new text that
+/// contains `\r`, are left unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TextForm {
     has_bom: bool,

@@ -1,12 +1,12 @@
 //! Files that other programs run or trust without asking anyone.
 //!
-//! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: at the next `git status`, when an
-//! editor opens the project, when another agent starts in it. So whoever may change such a file may run anything,
-//! outside of any sandbox. What a project uses to build and test itself (`Makefile`, `package.json`, sources) is not
-//! included: users run that themselves, and changing it is the agents' work. Nor is what runs elsewhere
-//! (`.github/workflows`).
+//! A hook in `.git`, a task in `.vscode` or a server in `.mcp.json` runs later: with the next `git status`, when an
+//! editor opens the project, or when another agent starts in it. So an agent that can change such a file can run
+//! anything, outside of any sandbox. Files with which a project is built and tested (`Makefile`, `package.json`,
+//! sources) are not listed, because users run them themselves and agents are meant to change them. Files that only run
+//! elsewhere (`.github/workflows`) are not listed either.
 //!
-//! No such list is ever complete.
+//! Such a list can never be complete.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
@@ -18,7 +18,7 @@ const MAX_PATH_BYTES: usize = 4096;
 
 /// Files and directories that other programs run or trust. A directory stands for everything in it.
 ///
-/// Each entry is one name, or several separated by `/`, and matches anywhere in a project. A `*` at the start or the
+/// Each entry is a name, or several names separated by `/`, and matches anywhere in a project. A `*` at the start or
 /// end of a name matches any text. Case is ignored, as on many file systems.
 pub const TRUSTED_PATHS: &[&str] = &[
     // Version control: hooks, and settings that name programs (`core.fsmonitor`).
@@ -172,7 +172,7 @@ pub const INSTRUCTION_PATHS: &[&str] = &[
 
 /// Returns `true` if other programs run or trust the file at this path, which is relative to the project's directory.
 ///
-/// Only the names are checked, so symlinks must have been followed. See also [`is_in_bare_repository`].
+/// Only names are checked, so symlinks in the path must be resolved first. See also [`is_in_bare_repository`].
 #[must_use]
 pub fn is_trusted_by_programs(path: &Path) -> bool {
     is_listed(path, TRUSTED_PATHS) || is_listed(path, INSTRUCTION_PATHS)

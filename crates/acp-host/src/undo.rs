@@ -1,11 +1,11 @@
 //! Undoes changes that sandboxed commands make to files that other programs run or trust.
 //!
-//! Landlock allows a directory together with everything below it: it cannot allow a project except its `.git/hooks`. So
-//! these files are recorded before a command starts, and restored after it has ended. The changed files are stored, and
-//! the user and the agent are told.
+//! Landlock can only allow a directory together with everything in it. It cannot allow a project except for its
+//! `.git/hooks`. So such files are recorded before a command starts, and restored after it has ended. The changed
+//! versions are kept, and the user and the agent are informed.
 //!
-//! All access goes through a handle of the root. A command can create symlinks anywhere, which must not make this
-//! program write outside the root.
+//! All access goes through a handle to the root, because a command can create symlinks anywhere and this program must
+//! not follow them out of the root.
 
 mod directory_role;
 mod report;

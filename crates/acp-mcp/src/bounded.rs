@@ -21,9 +21,9 @@ const MAX_NOTIFICATIONS: usize = 64;
 
 /// A transport that limits how many messages are in flight.
 ///
-/// `rmcp` starts a task for each message that it reads, and one more for each response that it writes: a peer that
-/// keeps sending requests and reads no responses would exhaust memory. Here each request acquires a permit. It releases
-/// the permit once it has been handled and its response has been written or the request was cancelled.
+/// `rmcp` starts a task for each message that it reads, and another one for each response that it writes. So a peer
+/// that keeps sending requests but reads no responses would exhaust the memory. Here, each request acquires a permit.
+/// The permit is released once the request has been handled and its response has been written, or it was cancelled.
 pub struct BoundedTransport<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,

@@ -26,11 +26,11 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// An MCP server in this process, which agents reach through a proxy.
 ///
 /// It listens on a socket that only this user can access, and serves only peers that know its token. It serves up to 64
-/// connections at once, and up to 1,024 requests on each. `rmcp` skips messages of more than 16 MiB. Specification:
-/// Session setup, "MCP Servers"; Architecture, "MCP".
+/// connections at once, and up to 1,024 requests on each. `rmcp` skips messages larger than 16 MiB. Specification:
+/// Session Setup, "MCP Servers"; Architecture, "MCP".
 ///
-/// Dropping it stops the server: it removes the socket at once, cancels the tokens of running calls, which then have
-/// two seconds to respond, and closes the connections.
+/// Dropping this stops the server. The socket is removed at once, and the tokens of running calls are cancelled. The
+/// calls then have two seconds to respond before the connections are closed.
 #[derive(Debug)]
 pub struct ToolServer {
     _stop: DropGuard,

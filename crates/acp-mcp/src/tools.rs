@@ -31,14 +31,14 @@ type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 /// A builder for a [`ToolServer`] whose tools are closures. Created by [`ToolServer::tools`].
 ///
 /// Each closure has its own type of arguments, and returns text or content for the model. Calls run concurrently. A
-/// call that is cancelled, or whose server is dropped, is dropped at its current await point.
+/// call is dropped at its current await point if it is cancelled or its server is dropped.
 ///
-/// Errors are reported so that the model can correct them: as a result with `isError`, which models see, and not as a
-/// protocol error, which many agents do not show to the model. This applies to invalid arguments (with the name of the
-/// field), to a [`ToolError`] and to a closure that panics. Only an unknown tool, and arguments that are not a JSON
-/// object, are protocol errors. MCP specification: Tools, "Error Handling".
+/// Errors are reported in a way that lets the model correct them: as a result with `isError`, which models see, and not
+/// as a protocol error, which many agents do not show to the model. This applies to invalid arguments (the error names
+/// the field), to a [`ToolError`], and to a closure that panics. Only an unknown tool, and arguments that are not a
+/// JSON object, are protocol errors. MCP specification: Tools, "Error Handling".
 ///
-/// A closure with state clones its handle for each call:
+/// A closure with state can clone its handle for each call:
 ///
 /// ```
 /// use std::sync::Arc;

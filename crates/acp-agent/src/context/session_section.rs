@@ -1,6 +1,7 @@
 //! The section of the instructions that describes the session: directories, shell, repository and files.
 //!
-//! All of it changes rarely, so that providers can cache the instructions from one request to the next.
+//! This information rarely changes during a session, so providers can cache the instructions from one request to the
+//! next.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

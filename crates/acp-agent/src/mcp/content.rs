@@ -1,7 +1,7 @@
 //! Converts results of MCP servers for the user and the model.
 //!
-//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them; anything else is
-//! only mentioned to it.
+//! MCP and ACP have the same content blocks. The model gets the text, and images if it accepts them. Anything else is
+//! only mentioned.
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallContent};
 use rmcp::model::{CallToolResult, ContentBlock as McpContentBlock, ReadResourceResult};

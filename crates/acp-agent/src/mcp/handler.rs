@@ -1,8 +1,8 @@
 //! Handles requests and notifications of MCP servers.
 //!
-//! Roots are the session's directories. If a server requests input from the user while one of its tools runs, the
-//! agent passes the request on to the client, if the client supports elicitation. Sampling, which lets a server use
-//! the agent's model, is not supported: it would let servers spend the user's money.
+//! The roots for servers are the session's directories. If a server requests input from the user while one of its tools
+//! runs, the agent passes the request on to the client, if the client supports elicitation. Sampling, which lets a
+//! server use the agent's model, is not supported, because it would let servers spend the user's money.
 
 // MCP's next version removes roots and logging, but today's servers use them.
 #![expect(deprecated)]

@@ -1,7 +1,7 @@
 //! The names of MCP servers' tools and prompts, as shown to the model and the user.
 //!
-//! Providers accept letters, digits, `_` and `-` in the name of a tool, and at most 64 of them. Some do not accept a
-//! digit or `-` at the start. Servers use other names too, and two servers may use the same.
+//! Providers accept at most 64 letters, digits, `_` and `-` in the name of a tool, and some accept no digit or `-` at
+//! the start. MCP servers use other names too, and two servers may use the same name.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,6 +1,6 @@
 //! The prompts of MCP servers, which users call as slash commands: `/server:prompt`.
 //!
-//! The command is replaced by the text that the server returns. The model sees it as if the user had entered it.
+//! The command is replaced with the text that the server returns. The model sees this text as if the user had typed it.
 
 use acp::v1::{AvailableCommand, ContentBlock, UnstructuredCommandInput};
 use rmcp::model::{

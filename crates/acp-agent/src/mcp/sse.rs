@@ -1,8 +1,8 @@
 //! The HTTP transport with server-sent events from MCP version 2024-11-05, which some servers still use. The first
 //! event of the server's stream contains the URL to which messages must be posted.
 //!
-//! `rmcp` had this transport and removed it, but clients still name such servers ("Session Setup", "MCP Servers",
-//! `sse`). Events are read by [`crate::sse`], with a size limit.
+//! `rmcp` no longer has this transport, but clients still configure servers that use it ("Session Setup", "MCP
+//! Servers", `sse`). Events are read by [`crate::sse`], with a size limit.
 
 use std::sync::Arc;
 

@@ -11,11 +11,11 @@ use super::thought::ThoughtLevel;
 
 /// A model, which continues a conversation.
 ///
-/// A model is called once for each round of a turn: it gets the conversation so far and returns a stream of steps. If
-/// there are tool calls among them, the agent runs them, adds their results to the conversation, and calls the model
-/// again. If there are none, the turn has ended.
+/// A model is called once for each round of a turn. It gets the conversation so far and returns a stream of steps. If
+/// there are tool calls among the steps, the agent runs them, adds their results to the conversation, and calls the
+/// model again. If there are none, the turn is over.
 ///
-/// A model keeps no state between rounds. All of it is in the conversation, so one model can serve any number of
+/// A model keeps no state between rounds: everything is in the conversation. So one model can serve any number of
 /// sessions, and a stored session can continue with any model.
 pub trait Model: Send + Sync {
     /// Returns the model's name, to show to users and in logs.

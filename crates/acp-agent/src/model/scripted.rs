@@ -15,9 +15,9 @@ use crate::context::summary::is_summary_request;
 
 /// A model that follows a JSON script, for tests of programs that communicate with an agent.
 ///
-/// The script is an object with `turns`. The first turn is played for a session's first prompt, the second for its
-/// second, and so on; a prompt after the last turn fails. Each turn is a list of steps, and each step is an object
-/// with one member:
+/// The script is an object with the key `turns`. The first turn is played for the first prompt of a session, the second
+/// for the second prompt, and so on. A prompt after the last turn fails. Each turn is a list of steps, and each step is
+/// an object with one member:
 ///
 /// | step                                     | what happens                                        |
 /// |------------------------------------------|-----------------------------------------------------|
@@ -38,13 +38,13 @@ use crate::context::summary::is_summary_request;
 /// | `{"error": "text"}`                      | fails with this error                               |
 /// | `{"expect": "text"}`                     | fails unless the system prompt or the prompt contains this text |
 ///
-/// Consecutive tool calls are made in one round, as a model makes several at once. The steps after them are played
-/// once their results are known. An unknown step, or a step with a second member, is an error when the script is
-/// read.
+/// Consecutive tool calls are made in one round, just as a model makes several calls at once. The steps after them are
+/// played once their results are known. A script with an unknown step, or a step with more than one member, is rejected
+/// when it is read.
 ///
-/// Besides `turns`, a script can have `window`. The model then has a context window of that many tokens, reports
-/// after each round how many of them are used (four bytes are one token), and fails if the request does not fit. It
-/// can also have `summary`: steps that are played when the agent asks for a summary of the conversation.
+/// In addition to `turns`, a script can have the key `window`. The model then has a context window of that many tokens,
+/// reports after each round how many of them are used (assuming four bytes per token), and fails if the request does
+/// not fit. It can also have `summary`: steps that are played when the agent asks for a summary of the conversation.
 ///
 /// ```
 /// use acp_agent::{CodingAgent, ScriptedModel};

@@ -18,8 +18,8 @@ use crate::workspace::tool_failure::ToolFailure;
 
 /// The files with the user's rules and remembered answers. The project's rules (`.acp/permissions.toml`) always apply.
 ///
-/// The files are read again for each tool call, so changes apply at once. If a file cannot be read, everything is
-/// denied, because the file may deny anything.
+/// The files are read again for each tool call, so changes take effect at once. If a file cannot be read, everything is
+/// denied, because the file might have denied it.
 #[derive(Debug, Clone, Default)]
 pub struct RuleFiles {
     user: Option<PathBuf>,

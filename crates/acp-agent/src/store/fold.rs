@@ -1,8 +1,8 @@
 //! Folds a history into fewer entries with the same meaning.
 //!
 //! While a turn runs, each update becomes an entry. After the turn, the chunks of a message are joined into one, the
-//! updates of a tool call are merged into the call, and of a plan only the last state stays. A replay shows the client
-//! the same as before.
+//! updates of a tool call are merged into the call, and only the last state of a plan is kept. A replay of the folded
+//! history shows the same to the client.
 
 use std::collections::HashMap;
 

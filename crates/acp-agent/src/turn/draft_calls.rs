@@ -19,8 +19,8 @@ use crate::workspace::Workspace;
 
 /// The length up to which the arguments of a call are parsed and shown after each chunk, in bytes.
 ///
-/// Longer ones are parsed and shown each time their length has doubled, so that the cost of writing a long file is
-/// linear in its length, not quadratic.
+/// Longer arguments are parsed and shown each time their length has doubled. So the cost of a long file is linear in
+/// its length rather than quadratic.
 const UPDATE_EACH_CHUNK_BYTES: usize = 1024;
 
 /// How long a call is held back while only its tool is known.

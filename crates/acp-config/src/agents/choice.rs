@@ -240,7 +240,7 @@ impl AgentChoice {
 
     /// Returns the key under which the agent's data is stored.
     ///
-    /// For a command, only the program is readable, because the arguments may contain a secret.
+    /// For a command, the key contains only the program in readable form, because the arguments may contain a secret.
     #[must_use]
     pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {

@@ -1,7 +1,7 @@
 //! `.acp/config.toml`: the agents of a project.
 //!
-//! The file comes with whatever was cloned. It is used only if the user has allowed exactly this content, which is
-//! stored as the hash of the file's text.
+//! The file comes with a cloned project. It is used only if the user has allowed exactly these contents, of which the
+//! hash is stored.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

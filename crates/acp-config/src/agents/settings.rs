@@ -127,8 +127,8 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 
 /// Resolves the path of a program, so that it can be started from any directory.
 ///
-/// A name is looked up in `PATH`; a path is relative to the user's home directory after `~/`, or else to `base`, if
-/// given.
+/// A name is looked up in `PATH`. A path that starts with `~/` is resolved against the user's home directory, and any
+/// other relative path against `base`, if given.
 ///
 /// # Errors
 /// Fails if the path would mean a different file in each directory.

@@ -136,8 +136,8 @@ fn is_too_broad(real: &Path, home: &Path, cwd: &Path) -> bool {
 
 /// Returns the root of the repository that contains `cwd`.
 ///
-/// A repository that contains the home directory does not count: it stores the user's settings, and is not what the
-/// user works on.
+/// A repository that contains the home directory does not count, because it is where the user keeps settings, not the
+/// project.
 fn project_root<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
     let repository = cwd
         .ancestors()

@@ -1,8 +1,8 @@
 //! Well-known agents: their names, and the commands that start and install them.
 //!
-//! From the registry of the protocol (`agentclientprotocol/registry`: a file `agent.json` for each) and the agents' own
-//! documentation, as of November 2026. Nothing here is ever installed or looked up automatically: the commands are
-//! shown to the user.
+//! The list is based on the protocol's registry (`agentclientprotocol/registry`, with a file `agent.json` for each
+//! agent) and on the documentation of the agents, as of November 2026. Nothing is installed or looked up automatically:
+//! the commands are only shown to the user.
 
 use super::state_paths::AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 use super::state_paths::{self, AgentStatePath};

@@ -1,7 +1,7 @@
 //! Splits command lines into the commands that ask and deny rules can match.
 //!
-//! This errs on the side of finding too much: it may take text for a command that a shell would not run, for example
-//! after `sudo` or in quotes after `bash -c`. The result is never used to allow anything.
+//! The result may contain text that a shell would not run as a command, for example after `sudo` or in quotes after
+//! `bash -c`. It must never be used to allow anything.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Grants: actions that the agent may take through the client, because the user has allowed its tool call.
 //!
-//! An agent that asks first then does what it asked for: it was allowed to run `make`, and calls `terminal/create`. A
+//! An agent that has asked for permission then acts: it was allowed to run `make`, and now calls `terminal/create`. A
 //! grant connects the two, so that the user is not asked twice. It covers only what the user was shown, and ends with
-//! its tool call or with the turn. Anything else needs another question.
+//! its tool call or its turn. Anything else requires another question.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -280,7 +280,10 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
     let mut diffs = VecDeque::new();
     for content in &request.tool_call.content {
         if let ThreadToolCallContent::Diff(diff) = content {
-            let changes = diff.changes.iter().filter(|change| is_this_file(&change.path));
+            let changes = diff
+                .changes
+                .iter()
+                .filter(|change| is_this_file(&change.path));
             diffs.extend(changes.filter_map(|change| change.texts.clone()));
         }
     }

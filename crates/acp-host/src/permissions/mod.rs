@@ -1,7 +1,7 @@
 //! Decides what an agent may do, based on rules, remembered answers and a policy.
 //!
-//! The stricter decision wins. Among the user's own rules and remembered answers, the strictest match counts; if
-//! nothing matches, the policy does. The project's rules are applied on top and can only make the decision stricter.
+//! The strictest decision wins. Among the user's own rules and remembered answers, the strictest match decides, and if
+//! nothing matches, the policy does. The project's rules are applied last, and can only make the decision stricter.
 
 mod action;
 mod always_effect;

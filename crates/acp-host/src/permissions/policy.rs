@@ -54,9 +54,9 @@ impl Policy {
 
     /// Decides on a tool call of this kind. The kind comes from the request or from an earlier update of the tool call.
     ///
-    /// An option is chosen only by its kind, never by its name. The least binding one is preferred: "once" before
-    /// "always". If the policy allows and no option does, the user decides. If it rejects and no option does, the
-    /// outcome is `cancelled`.
+    /// An option is chosen only by its kind, never by its name. An option that applies once is preferred to one that
+    /// applies always. If the policy allows the call but no option does, the user decides. If the policy rejects the
+    /// call but no option does, the outcome is `cancelled`.
     #[must_use]
     pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> PolicyDecision {
         match self.effect(kind) {

@@ -224,8 +224,8 @@ impl RememberedAnswers {
     /// Returns the effect of the answers on an action, and the answer that decides: a rejection of any part of the
     /// action, or permission for all of it.
     ///
-    /// Permission covers exactly what was shown. A rejection covers the command or the file, whatever the agent adds:
-    /// another kind, another directory, variables, or more commands.
+    /// Permission covers exactly what was shown. A rejection covers the command or the file even if the agent changes
+    /// the kind, the directory or the variables, or adds more commands.
     pub(super) fn effect_on<'a>(
         &self,
         answers: &'a [RememberedAnswer],

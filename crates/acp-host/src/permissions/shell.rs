@@ -1,8 +1,8 @@
 //! Parses command lines as shells do, to distinguish literal text from characters that a shell interprets.
 //!
-//! A rule that allows a command must know everything that will run. So anything that a common shell (POSIX, bash, zsh,
-//! ksh, fish; on Windows `cmd` and PowerShell) could read as more than one simple command of literal words is marked
-//! here, and no wildcard matches what is marked.
+//! A rule that allows a command must know everything that will run. So any character is marked if a common shell
+//! (POSIX, bash, zsh, ksh, fish; on Windows `cmd` and PowerShell) could read it as anything other than a part of a
+//! literal word in a simple command. No wildcard matches marked characters.
 
 use std::iter::Peekable;
 use std::str::Chars;

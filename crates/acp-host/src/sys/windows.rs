@@ -22,7 +22,7 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A process and everything it starts, in a job object.
 ///
-/// The job kills its processes when its last handle is closed, so also when this process is killed.
+/// The job kills its processes when its last handle is closed, which also happens when this process is killed.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     id: u32,

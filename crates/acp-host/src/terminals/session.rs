@@ -139,8 +139,8 @@ impl SessionTerminals {
 
     /// Handles `terminal/create`: starts the command and returns at once.
     ///
-    /// Some agents send a whole shell line as `command`, without `args`. It runs in the system's shell if it looks like
-    /// a shell line, and is neither a program in `PATH` nor the absolute path of one.
+    /// Some agents send a whole shell line as `command`, without `args`. It is run in the system's shell if it looks
+    /// like a shell line and is neither a program in `PATH` nor the absolute path of a program.
     ///
     /// # Errors
     /// `INVALID_PARAMS` if the session is closed, if the limits for terminals or their output are reached (in the

@@ -1,8 +1,8 @@
 //! A catalogue of well-known models. Other models can be used too, but less is known about them.
 //!
-//! Prices and context windows are from price lists of 2026: the providers' own for Anthropic's newest models, and
-//! quotations of them for the others, for requests at the usual speed. They give users an estimate of what a session
-//! costs; they are not a bill.
+//! The prices and context windows are those of 2026, for requests at the usual speed. They come from the provider's own
+//! price list for Anthropic's newest models, and from other sources that quote the price lists for the rest. They give
+//! users an estimate of what a session costs, not a bill.
 
 use super::name::Provider;
 use crate::model::step::TokenUsage;

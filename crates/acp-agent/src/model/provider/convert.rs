@@ -1,9 +1,9 @@
 //! Converts a conversation to turns that all providers accept. They are then written in the wire format of one
 //! provider.
 //!
-//! A session may have used several models, been interrupted by a kill, or been compacted. This module repairs what
-//! providers reject: a call without a result, a result without a call, a message without content, two calls with the
-//! same id, two messages of the user in a row.
+//! A session may have used several models, been interrupted, or been compacted. This module repairs everything that
+//! providers would reject: a call without a result, a result without a call, a message without content, two calls with
+//! the same id, and two consecutive messages of the user.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! OpenAI's Responses API: `POST /v1/responses`.
 //!
-//! The provider stores nothing. Every request has the whole conversation, and a model's encrypted reasoning is sent
-//! back with the calls that it led to.
+//! The provider stores nothing. Every request contains the whole conversation, and the model's encrypted reasoning is
+//! sent back along with the calls that followed it.
 
 use acp::v1::StopReason;
 use serde::Deserialize;

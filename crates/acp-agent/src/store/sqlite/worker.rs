@@ -1,7 +1,7 @@
 //! The thread that owns the database connection.
 //!
-//! SQLite blocks, so it gets its own thread. Jobs that arrive while the thread works are then run in one transaction,
-//! so many sessions that stream at once do not pay for one transaction per token.
+//! SQLite blocks, so it runs on a thread of its own. Jobs that arrive while the thread is busy are run together in one
+//! transaction. So many sessions can stream at once without a transaction for each token.
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};

@@ -13,8 +13,8 @@ const MAX_SIGNAL: i32 = 64;
 /// with the keeper, if there is one, resets the signal handlers, and closes all file descriptors except the standard
 /// streams.
 ///
-/// A session and not only a group: without a controlling terminal, a program that wants to ask for a password fails,
-/// instead of being stopped by the terminal forever.
+/// A new process group alone is not enough. A program that wants to ask for a password fails if it has no controlling
+/// terminal, but with one, the terminal would stop it forever.
 #[allow(unsafe_code)]
 pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
     let prepare = move || {

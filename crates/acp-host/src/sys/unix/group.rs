@@ -28,9 +28,9 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A process that leads a process group, the group itself, and processes that have left the group, which are recognized
 /// by the group's mark.
 ///
-/// The leader is not reaped before the group has ended: while it exists, even as a zombie, no other process can get its
-/// id, so a signal to the group can never hit strangers. That is why this uses the standard library's `Child`, which
-/// reaps only on request; tokio's reaps on exit.
+/// The leader is not reaped before the group has ended. While it exists, even as a zombie, its id cannot be reused, so
+/// a signal to the group never reaches another process. That is why this uses the standard library's `Child`, which
+/// reaps only on request, and not tokio's, which reaps on exit.
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     id: Pid,

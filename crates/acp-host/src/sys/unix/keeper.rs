@@ -1,14 +1,14 @@
 //! The keeper: a helper process that ends the processes of this one if this one exits without doing so.
 //!
 //! A program that is killed cannot kill its children. So before it starts anything, it starts a small shell script
-//! (`keeper.sh`) that reads from a pipe whose writing end no other program has. Each group's leader registers the group
-//! between fork and exec, and it is removed when the group has ended. When the pipe ends, the keeper kills the
+//! (`keeper.sh`), which reads from a pipe to which only this program can write. Each group's leader registers its group
+//! between fork and exec. The group is removed when it has ended. When the pipe is closed, the keeper kills the
 //! remaining groups.
 //!
-//! Between fork and exec, every child of this process also has the writing end. That is intended: the pipe ends only
-//! after the last of them has registered.
+//! Between fork and exec, every child of this process also holds the writing end of the pipe. That is intended: the
+//! pipe is closed only after the last of them has registered.
 //!
-//! Nothing here waits for the keeper: one that does not read is replaced.
+//! Nothing here waits for the keeper. A keeper that does not read is replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -48,8 +48,8 @@ struct KeeperProcess {
     shell: Child,
     /// The pipe to the keeper's standard input, in non-blocking mode.
     ///
-    /// If a program has reset SIGPIPE, which Rust programs ignore by default, writing to a keeper that has exited
-    /// terminates it, as writing to any other child does.
+    /// If a program has reset SIGPIPE, which Rust programs ignore by default, it is terminated when it writes to a
+    /// keeper that has exited, as with any other pipe.
     pipe: Arc<PipeWriter>,
 }
 

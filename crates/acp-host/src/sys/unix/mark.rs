@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 /// The mark of a group.
 ///
-/// What is started inside another marked process carries both marks, so that ending the outer group also finds it.
+/// A process that is started by a marked process of another group has both marks, so that ending the outer group ends
+/// it too.
 #[derive(Debug, Clone)]
 pub(super) struct GroupMark {
     /// A unique id, in hexadecimal digits.

@@ -22,8 +22,8 @@ pub(crate) fn hide_this_process() {
 
 /// Sets all open file descriptors, except the standard streams, to be closed in child processes.
 ///
-/// Makes system calls only, so it can be called between fork and exec. What is closed only by `exec`, such as the pipe
-/// through which the standard library learns of its failure, stays open until then.
+/// Makes only system calls, so it can be called between fork and exec. Files that are closed by `exec`, such as the
+/// pipe through which the standard library reports errors, stay open until then.
 #[allow(unsafe_code)]
 pub(crate) fn close_inherited_in_children() {
     #[cfg(target_os = "linux")]

@@ -76,11 +76,11 @@ mod linux {
     /// Returns whether any process is running that is in the group or has its mark. Sends `signal`, if given, to
     /// processes outside the group that have the mark.
     ///
-    /// Zombies do not count: where nothing adopts orphans, as in many containers, they stay forever.
+    /// Zombies do not count, because in many containers nothing reaps orphans and they remain forever.
     ///
-    /// Cost: one file of `/proc` is read for each process of this user, and access to one is denied for each process of
-    /// others: 40 ms for 1,100 processes on two busy cores. So do not call this on the threads of an asynchronous
-    /// runtime. Requests that arrive during a scan share the next one.
+    /// Cost: reads one file in `/proc` for each process of this user, and fails to read one for each process of other
+    /// users. For 1,100 processes on two busy cores, this takes 40 ms, so do not call it on the threads of an
+    /// asynchronous runtime. Requests that arrive during a scan share the next one.
     pub(in super::super) fn remaining(
         known: GroupIdentity,
         signal: Option<Signal>,
@@ -114,11 +114,11 @@ mod linux {
 
     /// Inspects each process for all requests. Returns `true` if processes can be seen.
     ///
-    /// A process may start another and exit after `/proc` was listed and before it was inspected, and the new one is
-    /// not in the list: this is how daemons start. As long as that may have happened, the list is read again, and new
-    /// processes are inspected. The list is ordered by ids, which rise, so a process that starts while it is read is in
-    /// it if its parent could have been. Any other process does not matter: it is a child of one that was seen, or of
-    /// one that no request is about.
+    /// A process may start another process and exit after `/proc` was listed but before it was inspected, as daemons
+    /// do. The new process is then not in the list. While that is possible, the list is read again and new processes
+    /// are inspected. The list is in ascending order of ids, so a process that starts while the list is read is in it
+    /// if its parent could have been. Other processes do not matter: their parents have been inspected, or are not in
+    /// any requested group.
     fn inspect_all(requests: &mut [(ScanRequest, RemainingProcesses)]) -> bool {
         let start = Instant::now();
         let mut environment = Vec::new();
