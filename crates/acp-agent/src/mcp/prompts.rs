@@ -244,7 +244,7 @@ mod tests {
         );
         assert_eq!(given(&[], "too much"), Ok(json!({})));
         let error = given(&two, "").unwrap_err();
-        assert!(error.contains("needs `a`: /s:p a [b]"), "{error}");
+        assert!(error.contains("requires `a`. Usage: /s:p a [b]"), "{error}");
         assert!(given(&two, "'x").unwrap_err().contains("quote"));
     }
 
