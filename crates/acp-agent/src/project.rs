@@ -31,7 +31,7 @@ pub(crate) enum ProjectHint {
     Nothing,
 }
 
-/// The command that runs pytest. It runs pytest as a Python module, so that pytest finds the project's own packages.
+/// The command that runs pytest. As a Python module, pytest also finds the project's own packages.
 const PYTEST: &str = if cfg!(windows) {
     "python -m pytest"
 } else {

@@ -41,7 +41,7 @@ pub(crate) struct CustomCommand {
 #[derive(Debug, Default)]
 pub(crate) struct CustomCommands {
     pub(super) commands: Vec<CustomCommand>,
-    /// Which files are not valid commands, and why. Shown to the user.
+    /// Errors in command files, to show to the user.
     pub(super) problems: Vec<String>,
 }
 
