@@ -1,13 +1,13 @@
-//! The transcript of a check: the evidence for its verdict.
+//! The transcript of a check, which is the evidence for its verdict.
 
 use std::time::{Duration, Instant};
 
 use acp_rules::schema::Direction;
 
-/// The maximum length of one message, in bytes. Longer ones are truncated.
+/// The maximum length of a line, in bytes. Longer ones are truncated.
 const LONGEST: usize = 64 * 1024;
 
-/// The capacity of a transcript, in bytes. Later messages are only counted.
+/// The capacity of a transcript, in bytes. Lines beyond that are only counted.
 const MOST: usize = 1024 * 1024;
 
 /// An entry of a transcript.
@@ -18,18 +18,18 @@ pub enum TranscriptEntry {
     Line {
         /// The time since the start of the check.
         at: Duration,
-        /// The direction.
+        /// Whether the line was sent or received.
         direction: Direction,
         /// The line without its line end. A long line is truncated.
         text: String,
         /// The original length, in bytes.
         length: usize,
     },
-    /// Another event.
+    /// Something else that happened, such as the end of the output.
     Event {
         /// The time since the start of the check.
         at: Duration,
-        /// A description.
+        /// What happened.
         description: String,
     },
 }
@@ -61,7 +61,7 @@ impl Transcript {
         &self.entries
     }
 
-    /// Returns how many lines were omitted at the end.
+    /// Returns the number of lines that were omitted at the end.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out

@@ -8,21 +8,21 @@ use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
 
-/// The limit of evidence lines shown for a failure. The last ones are shown.
+/// The maximum number of evidence lines shown for a failure. The last ones are shown.
 const EVIDENCE: usize = 12;
 
-/// How many checks must share a reason for it to be listed at the end.
+/// How many checks must have the same reason for it to be listed at the end.
 const COMMON: usize = 5;
 
 /// The maximum length of such a reason, in characters.
 const LONGEST_CAUSE: usize = 200;
 
-/// The style of the text.
+/// How the text is formatted.
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
     /// Whether to use colors.
     pub color: bool,
-    /// Whether to show all evidence of all checks.
+    /// Whether to show all evidence, also for checks that passed.
     pub verbose: bool,
     /// The maximum width of an evidence line, in characters.
     pub width: usize,
@@ -85,9 +85,10 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
                     lines.len().saturating_sub(EVIDENCE)
                 };
                 if first > 0 {
+                    let s = if first == 1 { "" } else { "s" };
                     writeln!(
                         text,
-                        "               … {first} earlier lines (show with --verbose)"
+                        "               … {first} earlier line{s} (show with --verbose)"
                     )?;
                 }
                 for line in lines.iter().skip(first) {
@@ -125,7 +126,8 @@ fn write_all(text: &mut String, report: &CheckReport, style: TextStyle) -> std::
     writeln!(text, "{}", paint(color, &summary.words(report.took)))
 }
 
-/// Returns the reasons that many checks share, and how many do: one fault shows in everything that builds on it.
+/// Returns each reason that many checks share, with the number of checks. Usually one fault breaks everything that
+/// builds on it.
 fn common_causes(report: &CheckReport) -> Vec<(&str, usize)> {
     let mut causes: Vec<(&str, usize)> = Vec::new();
     for outcome in &report.outcomes {
