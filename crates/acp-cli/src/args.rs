@@ -1,5 +1,5 @@
-//! The command line. Each command, or group of commands, has its arguments in a file of its own; arguments that
-//! several commands share are in `shared.rs` and `agent_choice.rs`. This file joins them for `main.rs`.
+//! The command line. Each command, or group of commands, has its arguments in its own file; `shared.rs` and
+//! `agent_choice.rs` have arguments of several commands. This file joins them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
@@ -60,7 +60,7 @@ pub(crate) struct CliArgs {
 #[command(defer = true)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one, for as long as the program runs"
+    reason = "only one value exists, until the program exits"
 )]
 pub(crate) enum CliCommand {
     /// Run one turn: send a prompt to an agent and print what it does.

@@ -36,7 +36,7 @@ impl AgentChoiceArgs {
         self.agent.is_some() || !self.agent_command.is_empty()
     }
 
-    /// Returns the chosen agent, for work in `cwd`. If it is a project's agent that is not allowed yet, asks the user.
+    /// Returns the chosen agent, for work in `cwd`. Asks the user about a project's agent that is not allowed yet.
     ///
     /// # Errors
     /// The name is unknown, the configuration is invalid, or the project's agent is not allowed.
@@ -69,13 +69,13 @@ pub(crate) struct EnvArgs {
 }
 
 impl EnvArgs {
-    /// Returns the environment that the configuration and the command line give an agent.
+    /// Returns the environment for an agent, from the configuration and the command line.
     pub(crate) fn environment(&self) -> Result<AgentEnvironment, CommandExit> {
         let config = config::read()?;
         Ok(AgentEnvironment::of(&config.environment, &self.env)?)
     }
 
-    /// Returns the environment of this process, with the additions of the command line.
+    /// Returns the environment of this process with the variables of the command line added.
     pub(crate) fn all(&self) -> Result<AgentEnvironment, CommandExit> {
         Ok(AgentEnvironment::inherit_all(&self.env)?)
     }

@@ -13,7 +13,7 @@ Examples:
   acp check client -- acp run --allow all Hello -- {agent}
   acp check agent --list                             # list the checks";
 
-/// The exit codes of both commands, below the examples of each.
+/// Adds the exit codes of both commands to the examples of one.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

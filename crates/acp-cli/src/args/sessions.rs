@@ -179,7 +179,7 @@ pub(crate) struct ExportSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// The exit codes of all these commands, below the examples of each.
+/// Adds the exit codes of all these commands to the examples of one.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(

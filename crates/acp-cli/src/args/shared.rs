@@ -10,7 +10,7 @@ use clap::ValueEnum;
 
 use crate::exit::CommandExit;
 
-/// The name of the directory for reverted files, inside the state directory.
+/// The name of the directory for reverted files, in the state directory.
 const UNDONE: &str = "undone";
 
 // The sandbox.
@@ -44,7 +44,7 @@ pub(crate) struct SandboxArgs {
 /// The value of `--sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
-    /// Where writing is allowed, if given.
+    /// Where writing is allowed, unless that is left to the policy.
     pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) struct SandboxMode {
 pub(crate) enum SandboxWrites {
     /// The session's directories.
     Workspace,
-    /// Not even the session's directories.
+    /// Nowhere, not even in the session's directories.
     ReadOnly,
     /// No sandbox.
     Off,
@@ -93,7 +93,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A TCP port that may be connected to.
+/// A TCP port that may be connected to in a sandbox without network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 
@@ -110,8 +110,8 @@ impl FromStr for ReachablePort {
 }
 
 impl SandboxArgs {
-    /// Returns the rules of the sandbox, or `None` for no sandbox. A given policy of `reads` or `none` implies a
-    /// read-only sandbox, unless `--sandbox` says where writing is allowed.
+    /// Returns the rules of the sandbox, or `None` for no sandbox. A policy of `reads` or `none` implies a read-only
+    /// sandbox, unless `--sandbox` says where writing is allowed.
     ///
     /// # Errors
     /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
@@ -202,7 +202,7 @@ impl SessionArgs {
         }
     }
 
-    /// Returns the MCP servers of --mcp, and those configured for the agent whose names are not among them.
+    /// Returns the MCP servers from `--mcp`, and those configured for the agent under other names.
     pub(crate) fn servers(
         &self,
         configured: Vec<McpServer>,
@@ -222,7 +222,7 @@ impl SessionArgs {
     }
 }
 
-/// Returns the directory of `--cwd` as an absolute path without symlinks.
+/// Returns `cwd` as an absolute path without symlinks.
 pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
     std::fs::canonicalize(cwd)
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
@@ -250,14 +250,14 @@ pub(crate) struct ProtocolArg {
 }
 
 impl ProtocolArg {
-    /// Returns the version to offer to an agent.
+    /// Returns the protocol version to offer to an agent.
     pub(crate) fn of(agent: &AgentChoice) -> Self {
         Self {
             protocol: agent.protocol,
         }
     }
 
-    /// Sets the version in the options of a connection.
+    /// Sets the protocol version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()

@@ -121,7 +121,7 @@ pub(crate) struct TraceFilterArgs {
 }
 
 impl TraceFilterArgs {
-    /// Returns `true` if the filters select a message of this side and session with one of these names.
+    /// Returns `true` if the filters select a message from this side, in this session, with one of these names.
     pub(crate) fn wants<'a>(
         &self,
         side: Option<Side>,
@@ -187,7 +187,7 @@ pub(crate) struct LintArgs {
     pub(crate) format: LintFormat,
 }
 
-/// How findings are printed.
+/// The output format of `acp trace lint`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintFormat {
     Text,

@@ -1,4 +1,4 @@
-//! The prompt: its text and the attached files.
+//! The prompt: its text and attached files.
 
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::args::run::RunArgs;
 use crate::exit::CommandExit;
 use crate::line_input;
 
-/// Larger files, in bytes, are linked instead of embedded in the prompt.
+/// The maximum size of a file to embed in the prompt, in bytes. Larger files are linked.
 const EMBEDDED: u64 = 4 * 1024 * 1024;
 
-/// The maximum length of stdin, in bytes.
+/// The maximum length of input on stdin, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
-/// How long a pipe may stay silent before the prompt is sent without it. Scripts often have a stdin that nobody writes
-/// to.
+/// How long to wait for the first byte on stdin before the prompt is sent without it. In scripts, stdin is often a pipe
+/// that nobody writes to.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Returns the prompt from the arguments, the file or stdin, with piped input appended.
+/// Returns the prompt from the arguments, a file or stdin. Piped input is appended.
 pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
@@ -44,7 +44,7 @@ pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
     Ok(text)
 }
 
-/// Reads piped input, if there is any.
+/// Reads all piped input. Returns `None` if there is none.
 fn read_piped() -> Result<Option<String>, CommandExit> {
     if !line_input::is_piped() {
         return Ok(None);
@@ -71,7 +71,7 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
     Ok(Some(text).filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads stdin to its end. Calls `begun` when the first data, or the end, has arrived.
+/// Reads stdin to its end. Calls `begun` when the first bytes, or the end, have arrived.
 fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     let mut stdin = std::io::stdin().lock();
     let waited = stdin.fill_buf().map(drop);
@@ -95,7 +95,7 @@ fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     })
 }
 
-/// Reads the attached files, before the agent is started.
+/// Reads all files to attach. Called before the agent is started.
 pub(super) fn attachments(files: &[PathBuf]) -> Result<Vec<Attachment>, CommandExit> {
     files.iter().map(|file| read_attachment(file)).collect()
 }
@@ -110,7 +110,7 @@ fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
     Attachment::read(file, EMBEDDED).map_err(attachment_exit)
 }
 
-/// Builds the prompt from content that the agent accepts.
+/// Builds the content of the prompt, using only types that the agent accepts.
 pub(super) fn content(
     text: &str,
     attachments: &[Attachment],

@@ -21,7 +21,7 @@ use crate::login;
 use crate::screen::{TerminalScreen, print};
 use crate::start::{StartFailure, StartTarget};
 
-/// The maximum number of sessions listed, and of pages requested.
+/// The maximum number of sessions to list, and of pages to request.
 const MOST: usize = 10_000;
 
 pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
@@ -72,7 +72,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// Returns the exit for a name that no session has.
+/// Returns the exit for an unknown session name.
 fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
     CommandExit::usage(format!(
         "no session of {agent} named `{name}` in {}; list sessions with `acp sessions`",
@@ -118,7 +118,7 @@ async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     with_agent(target, work).await
 }
 
-/// Prints the sessions page by page.
+/// Prints all sessions, requesting page after page.
 async fn list_pages(
     target: StartTarget<'_>,
     agent: &AgentConnection,

@@ -14,7 +14,7 @@ use crate::args::trace::ShowArgs;
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// The polling interval for a trace that is still being recorded. The end of a file cannot be waited for.
+/// How often to look for new records in a trace that is still being recorded.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The width of the columns before the summary.
@@ -26,16 +26,16 @@ const NAME: usize = 26;
 /// The width of the response time column.
 const TOOK: usize = 9;
 
-/// The minimum width of a summary beside the other columns. With less space, it goes on a line below them.
+/// The minimum width of a summary beside the other columns. If there is less space, it goes below them.
 const LEAST: usize = 40;
 
-/// The maximum number of lines of a summary.
+/// The maximum number of lines to show of a summary.
 const LINES: usize = 6;
 
-/// The maximum width of a summary if lines have no limit, in columns.
+/// The maximum width of a summary if the line width is not limited, in columns.
 const PLAIN: usize = 2000;
 
-/// How much output is collected before it is printed, in bytes.
+/// How many bytes of output to collect before printing them.
 const PRINT: usize = 64 * 1024;
 
 pub(super) async fn show(args: &ShowArgs) -> CommandExit {
@@ -88,9 +88,9 @@ struct TraceOutput<'a> {
     args: &'a ShowArgs,
     show: EntryBuilder,
     styles: Styles,
-    /// The maximum width of a line, if there is one.
+    /// The maximum width of a line, if limited.
     width: Option<usize>,
-    /// An entry that the next one may be merged into.
+    /// An entry that is not shown yet, because the next one may be merged into it.
     pending_entry: Option<TraceEntry>,
     /// The time of the last entry shown.
     last_time: u64,
@@ -225,7 +225,7 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Shows a text, truncated to the space for it.
+    /// Shows a summary, truncated to the available space.
     fn push_summary(&mut self, style: Style, text: &str) {
         let Some(width) = self.width else {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -273,7 +273,8 @@ impl<'a> TraceOutput<'a> {
         }
     }
 
-    /// Prints the collected output if it is longer than `more_than` bytes. Returns `false` if nobody reads it any more.
+    /// Prints the collected output if there are more than `more_than` bytes of it. Returns `false` if stdout was closed
+    /// by its reader.
     fn print(&mut self, more_than: usize) -> bool {
         if self.out.len() <= more_than {
             return true;
@@ -284,7 +285,7 @@ impl<'a> TraceOutput<'a> {
     }
 }
 
-/// Returns the maximum width of lines: that of `COLUMNS`, or of the terminal. `None` means no limit.
+/// Returns the maximum width of lines, from `COLUMNS` or the terminal. `None` means unlimited.
 fn line_width() -> Option<usize> {
     let asked = std::env::var("COLUMNS")
         .ok()
@@ -297,7 +298,7 @@ fn line_width() -> Option<usize> {
     asked.or_else(terminal).filter(|&width| width > 0)
 }
 
-#[allow(clippy::cast_precision_loss, reason = "it is shown with three figures")]
+#[allow(clippy::cast_precision_loss, reason = "only three digits are shown")]
 fn to_seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
@@ -314,7 +315,7 @@ fn format_duration(microseconds: u64) -> String {
     }
 }
 
-/// Truncates a line to the width.
+/// Truncates a line to a width, in columns.
 fn truncate_to_width(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -332,13 +333,13 @@ fn truncate_to_width(text: &str, width: usize) -> String {
     fits
 }
 
-/// Pads a text with spaces to the width.
+/// Pads text with spaces to a width, in columns.
 fn pad(text: &str, width: usize) -> String {
     let blanks = width.saturating_sub(text.width());
     format!("{text}{}", " ".repeat(blanks))
 }
 
-/// Wraps a text to the width, and keeps its own line breaks. Stops one line after the maximum that is shown.
+/// Wraps text to a width, preserving its line breaks. Returns at most one line more than will be shown.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for line in text.trim_end().lines() {
@@ -360,7 +361,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns how many bytes of a line fit, ending at a space if there is one.
+/// Returns how many bytes of a line fit into a width, breaking at a space if possible.
 fn fitting_len(line: &str, width: usize) -> usize {
     let (mut used, mut blank) = (0, None);
     for (at, c) in line.char_indices() {
@@ -377,7 +378,7 @@ fn fitting_len(line: &str, width: usize) -> usize {
     line.len()
 }
 
-/// Formats JSON in several lines, without changing its values or the order of its members.
+/// Formats JSON on several lines, without changing its values or the order of its fields.
 fn pretty_print(json: &str) -> String {
     let mut out = String::from("    ");
     let mut depth = 1;

@@ -1,4 +1,4 @@
-//! Rules about capabilities: each side uses only what the other side supports.
+//! Rules about capabilities: a side uses only what the other side supports.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ fn is_offered(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-/// Returns the capability that a method requires, if its receiver does not support it.
+/// Returns the capability that a method requires, or `None` if the receiver supports it.
 fn missing_capability(
     version: SchemaVersion,
     method: &str,
@@ -60,7 +60,7 @@ impl Capabilities {
         self.client = said.cloned().unwrap_or_default();
     }
 
-    /// Records the agent's capabilities from the response to `initialize`.
+    /// Records the agent's capabilities from the response to `initialize`, and checks the auth methods in it.
     pub(super) fn apply_response(&mut self, found: &mut Findings, result: &Value) {
         let name = match found.version {
             SchemaVersion::V1 => "agentCapabilities",

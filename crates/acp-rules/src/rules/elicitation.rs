@@ -1,4 +1,4 @@
-//! Rules about URL elicitations, which a later notification completes.
+//! Rules about URL elicitations, which are completed by a notification.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ rules! {
     UNKNOWN = "elicitation-unknown" Should "elicitation" "An agent completes only elicitations it created.";
 }
 
-/// The maximum number of remembered elicitations.
+/// The maximum number of elicitations to remember.
 const ELICITATIONS: usize = 1024;
 
-/// The URL elicitations of the agent, by id.
+/// The URL elicitations that the agent has created, by id.
 #[derive(Debug)]
 pub(super) struct Elicitations(BoundedTable<()>);
 

@@ -1,4 +1,4 @@
-//! Rules about the ids of messages in version 2.
+//! Rules about message ids in version 2.
 
 use serde_json::Value;
 
@@ -11,10 +11,10 @@ rules! {
     SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id belongs to either the user or the agent, not both.";
 }
 
-/// The maximum number of remembered messages per session.
+/// The maximum number of messages to remember for each session.
 const MESSAGES: usize = 1024;
 
-/// The messages of a session by id, and whether each is from the user.
+/// The messages of a session by id: whether each is from the user, and where it was first seen.
 #[derive(Debug)]
 pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 

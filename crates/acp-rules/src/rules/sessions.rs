@@ -1,4 +1,4 @@
-//! Rules about sessions: which are open, and what each side may send about them.
+//! Rules about sessions: which are open, and which messages each side may send about them.
 
 use serde_json::Value;
 
@@ -23,13 +23,13 @@ rules! {
     TWICE = "session-id-twice" Must "session-setup" "A new session has a unique id.";
 }
 
-/// The maximum number of remembered sessions.
+/// The maximum number of sessions to remember.
 const SESSIONS: usize = 1024;
 
-/// The maximum number of remembered messages that may belong to a session that is being opened.
+/// The maximum number of messages about unknown sessions to remember.
 const EARLY: usize = 64;
 
-/// Methods that open a session and return its id in the response.
+/// Methods whose response has the id of a new session.
 const OPENING: &[&str] = &["session/new", "session/fork"];
 
 /// A session, with the state that the rules need.
@@ -38,7 +38,8 @@ pub(super) struct RuleSession {
     /// Whether the session is open.
     is_open: bool,
     closed_at: Option<MessagePosition>,
-    /// The number of pending requests that load or resume the session. Meanwhile, its history may be replayed.
+    /// The number of pending requests that load or resume the session. Until they get a response, its history may be
+    /// replayed.
     pending_loads: u32,
     turns: RuleTurns,
     tool_calls: RuleToolCalls,
@@ -68,9 +69,9 @@ impl RuleSession {
 #[derive(Debug)]
 pub(super) struct RuleSessions {
     table: BoundedTable<RuleSession>,
-    /// Messages about unknown sessions. A pending response may still return their ids.
+    /// Messages about unknown sessions. The response to a pending request may still return their ids.
     early_messages: Vec<(String, MessagePosition)>,
-    /// Whether the client has listed the sessions, so that it may know the ids of sessions opened elsewhere.
+    /// Whether the client has listed the sessions, so that it may know ids of sessions opened elsewhere.
     listed: bool,
 }
 
@@ -102,7 +103,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a request or notification from the client that names a session.
+    /// Checks a message from the client that names a session.
     pub(super) fn check_client_request(
         &mut self,
         found: &mut Findings,
@@ -147,7 +148,7 @@ impl RuleSessions {
         }
     }
 
-    /// Checks a request or update from the agent that names a session.
+    /// Checks a message from the agent that names a session.
     pub(super) fn check_agent_request(
         &mut self,
         found: &mut Findings,
@@ -292,14 +293,13 @@ impl RuleSessions {
                 .get(&id)
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
-                let text =
-                    format!("refers to {id:?}, which never became a session known to the client");
+                let text = format!("refers to {id:?}, which is not a session known to the client");
                 found.add_at(&UNKNOWN, Side::Agent, early, text);
             }
         }
     }
 
-    /// Reports unfinished turns when the agent has closed its output.
+    /// Reports unfinished turns when the agent closes its output.
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if found.version == SchemaVersion::V2 {
             for session in self.table.values_mut() {

@@ -1,11 +1,11 @@
-//! Text that looks like a secret, wherever it occurs.
+//! Patterns of text that looks like a secret wherever it occurs.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use regex::Regex;
 
-/// Keys with known prefixes, and other text with a telling form.
+/// Keys with well-known prefixes, and other text of a recognizable form.
 const FORMS: &[&str] = &[
     r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
     // Not after a letter: `task-list` is not a key. Only ASCII letters count, since other scripts use no spaces.
@@ -25,7 +25,7 @@ const FORMS: &[&str] = &[
     r#"(?i)(--?[\w-]*(?:api-?key|token|passw(?:or)?d|secret|passphrase)[= ]\s*)(?:"[^"]*"|'[^']*'|[^\s"']+)"#,
 ];
 
-/// Assignments in text of a user, a program or a model, which is mostly about something else.
+/// Assignments in messages, where most text is about something else.
 const STRICT: &[&str] = &[
     r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
@@ -33,12 +33,13 @@ const STRICT: &[&str] = &[
     r#"(?i)(\\+"[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*\\+"\s*:\s*\\+")[^"\\]+"#,
 ];
 
-/// Assignments in what a program prints about itself.
+/// Assignments in the output of programs, outside messages.
 const LOOSE: &[&str] = &[
     r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
 ];
 
-/// The patterns. The first group of each is kept before the secret; the second, if any, is kept after it.
+/// The compiled patterns. The first group of each matches text before the secret, which is kept; the second group, if
+/// any, text after it.
 ///
 /// They are compiled on first use, which takes some milliseconds. Many traces need none.
 #[derive(Debug, Default)]
@@ -56,7 +57,7 @@ fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
 }
 
 impl SecretPatterns {
-    /// Redacts text within a message. Returns `None` if there are no secrets.
+    /// Redacts text in a message. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str) -> Option<String> {
         let strict = self.in_strings.get_or_init(|| compile(&[FORMS, STRICT]));
         replace(strict, text)
@@ -84,12 +85,12 @@ fn replace(patterns: &[Regex], text: &str) -> Option<String> {
     }
 }
 
-/// Returns `true` if the lines after this one belong to a private key.
+/// Returns `true` if a line starts a private key that continues on the next lines.
 pub(super) fn begins_key(line: &str) -> bool {
     line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----")
 }
 
-/// Returns `true` if a private key ends with this line.
+/// Returns `true` if a line ends a private key.
 pub(super) fn ends_key(line: &str) -> bool {
     line.contains("-----END ")
 }

@@ -113,7 +113,7 @@ async fn does_not_open_session(harness: &mut AgentHarness) -> Result<(), CheckSt
     let mut told = harness.updates_since(before);
     match told.find(|params| params["sessionId"] == *session) {
         Some(params) => fail(format!(
-            "after a request for the status of a closed session, it sent {}",
+            "after a request for the status of a closed session, the agent sent {}",
             params["update"]["sessionUpdate"]
         )),
         None => Ok(()),

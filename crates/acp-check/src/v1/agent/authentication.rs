@@ -91,7 +91,9 @@ async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedRespon
 async fn requires_login_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     match open_without_login(harness).await? {
         ReceivedResponse::Error { .. } => Ok(()),
-        ReceivedResponse::Result(_) => fail("after `logout` it opened a session without a login"),
+        ReceivedResponse::Result(_) => {
+            fail("after `logout`, the agent opened a session without a login")
+        }
     }
 }
 
@@ -101,6 +103,6 @@ async fn rejects_with_auth_code(harness: &mut AgentHarness) -> Result<(), CheckS
         Some(code) => fail(format!(
             "after `logout`, `session/new` failed with error {code}; expected -32000"
         )),
-        None => skip("after `logout` it opened a session without a login"),
+        None => skip("after `logout`, the agent opened a session without a login"),
     }
 }

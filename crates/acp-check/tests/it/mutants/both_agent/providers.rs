@@ -51,7 +51,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/6",
-            "the agent was disabled, but is listed as",
+            "the provider was disabled, but is listed as",
             "the agent disables in words only",
             pretend_if("providers/disable", |_| true),
         ),
@@ -74,7 +74,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "providers/7",
-            "the agent failed with -32603 (no); expected -32602",
+            "`providers/disable` failed with error -32603 (no); expected -32602",
             "the agent has one error for all",
             refuse("providers/disable", -32603),
         ),

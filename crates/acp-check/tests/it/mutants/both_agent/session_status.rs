@@ -27,13 +27,13 @@ pub(crate) fn mutants(version: &str) -> Vec<Mutant> {
         ),
         mutant(
             "session-status/3",
-            "the agent failed with -32602 (no); expected -32002",
+            "`session/status` failed with error -32602 (no); expected -32002",
             "the agent has one error for all",
             other_code("session/status", -32602),
         ),
         mutant(
             "session-status/3",
-            "the agent succeeded with",
+            "`session/status` succeeded with",
             "what it does not know is saved to it",
             pretend("session/status", json!({"status": "saved"})),
         ),

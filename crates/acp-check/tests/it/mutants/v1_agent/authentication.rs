@@ -40,7 +40,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/authentication/5",
-            "the agent opened a session without a login",
+            "opened a session without a login",
             "the agent logs out in words only",
             change(|passing| done(passing, "logout", "")),
         ),

@@ -83,7 +83,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/11",
-            "the agent supports `session/list`",
+            "the agent offers `session/list`",
             "the agent supports what it has not",
             refuse("session/list", -32601),
         ),

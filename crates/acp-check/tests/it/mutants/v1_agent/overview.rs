@@ -231,7 +231,7 @@ fn errors() -> Vec<Mutant> {
         ),
         mutant(
             "v1/overview/12",
-            "with error -32700",
+            "got error -32700",
             "the agent takes what is no request for what is no JSON",
             code(-32600, -32700),
         ),
@@ -278,13 +278,13 @@ fn params() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/overview/22",
-            "path is not an absolute path: \"notes.txt\"",
+            "\"notes.txt\" is not an absolute path",
             "the agent tells where it reads within the project",
             of_locations(|location| location["path"] = json!("notes.txt")),
         ),
         mutant(
             "v1/overview/22",
-            "path is not an absolute path: \"./notes.txt\"",
+            "\"./notes.txt\" is not an absolute path",
             "the agent reads within the project",
             call("fs/read_text_file", |params| {
                 params["path"] = json!("./notes.txt");

@@ -30,7 +30,7 @@ fn told() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/1",
-            "duplicate duplicate value id \"mode\"",
+            "duplicate config option id \"mode\"",
             "its options cannot be told apart",
             answer("session/new", |result| {
                 result["configOptions"][1]["id"] = json!("mode");
@@ -52,7 +52,7 @@ fn told() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/9",
-            "the update does not have the option \"tone\"",
+            "option \"tone\" is missing in the update",
             "the agent tells what has changed, and no more",
             update("config_option_update", one_option),
         ),
@@ -155,7 +155,7 @@ fn modes() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/session-config-options/15",
-            "there is a duplicate value of category `mode`, but no `modes`",
+            "there is a config option of category `mode`, but no `modes`",
             "the agent shows modes as an option only",
             answer("session/new", |result| {
                 result.as_object_mut().unwrap().remove("modes");
@@ -163,7 +163,7 @@ fn modes() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/15",
-            "there are `modes`, but no duplicate value of category `mode`",
+            "there are `modes`, but no config option of category `mode`",
             "the agent shows modes as modes only",
             answer("session/new", |result| result["configOptions"] = json!([])),
         ),
@@ -177,7 +177,7 @@ fn modes() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-config-options/17",
-            "but the duplicate value says \"ask\"",
+            "but the config option says \"ask\"",
             "its option does not know what its modes do",
             instead("session/set_mode", |_| true, json!({"result": {}})),
         ),

@@ -41,7 +41,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-list/4",
-            "but it listed null",
+            "but the agent listed null",
             "the agent leaves out what is empty",
             answer("session/list", |result| {
                 if result["sessions"] == json!([]) {

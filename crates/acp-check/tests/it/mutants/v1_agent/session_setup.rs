@@ -53,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/5",
-            "its MCP server got no `initialize`",
+            "the MCP server received no `initialize`",
             "the agent knows no MCP servers",
             hear("session/new", |params| params["mcpServers"] = json!([])),
         ),

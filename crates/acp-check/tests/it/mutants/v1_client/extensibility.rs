@@ -17,13 +17,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/extensibility/102",
-            "an unknown method got error -32603",
+            "failed with error -32603; expected -32601",
             "the client has one error for everything",
             refuse(METHOD, -32603),
         ),
         mutant(
             "v1/extensibility/102",
-            "the client succeeded with {}",
+            "succeeded with {}; expected an error",
             "the client has a result for everything",
             pretend(METHOD, json!({})),
         ),

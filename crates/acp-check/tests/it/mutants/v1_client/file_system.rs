@@ -73,7 +73,7 @@ fn reading() -> Vec<Mutant> {
     vec![
         mutant(
             "v1/file-system/101",
-            "the client gave",
+            "but the client returned",
             "the client trims files",
             answer(READ, |result| {
                 let text = result["content"].as_str().unwrap().to_owned();
@@ -82,19 +82,19 @@ fn reading() -> Vec<Mutant> {
         ),
         mutant(
             "v1/file-system/102",
-            "the client returned \"four\\n\"",
+            "returned \"four\\n\"",
             "its lines count from 0",
             hear(READ, |params| params["line"] = json!(4)),
         ),
         mutant(
             "v1/file-system/103",
-            "the client returned \"one\\ntwo\\nthree\\nfour\\n\"",
+            "returned \"one\\ntwo\\nthree\\nfour\\n\"",
             "the client reads the whole file",
             hear(READ, |params| params["limit"] = Value::Null),
         ),
         mutant(
             "v1/file-system/104",
-            "the client returned \"two\\n\"",
+            "returned \"two\\n\"",
             "the client takes the limit for the last line",
             hear(READ, |params| params["limit"] = json!(1)),
         ),

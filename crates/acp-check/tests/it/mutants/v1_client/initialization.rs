@@ -22,13 +22,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/initialization/102",
-            "the client asked for version 0",
+            "the client requested version 0",
             "the client asks for a version that is none",
             call("initialize", |params| params["protocolVersion"] = json!(0)),
         ),
         mutant(
             "v1/initialization/103",
-            "the client went on with `session/new`",
+            "the client continued with `session/new`",
             "the client does not look at the version that is answered",
             heard_introduction(|introduction| introduction["protocolVersion"] = json!(1)),
         ),

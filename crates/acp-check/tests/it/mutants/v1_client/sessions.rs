@@ -1,4 +1,4 @@
-//! Wrong in setting modes and duplicate values.
+//! Wrong in setting modes and config options.
 
 use serde_json::json;
 

@@ -142,13 +142,13 @@ fn commands() -> Vec<Mutant> {
         ),
         mutant(
             "v1/terminals/122",
-            "variables of `env` were passed as",
+            "the variables in `env` were passed as",
             "the client gives no variables",
             created(|params| params["env"] = json!([])),
         ),
         mutant(
             "v1/terminals/123",
-            "but it ran in",
+            "but the command ran in",
             "the client runs everything in one directory",
             created(|params| params["cwd"] = Value::Null),
         ),

@@ -235,7 +235,7 @@ fn of_the_session() -> Vec<Mutant> {
         ),
         ends(
             "v1/session-config-options/104",
-            "after changed duplicate values",
+            "after changed config options",
             "the client wants to change options itself",
             is("config_option_update"),
         ),

@@ -9,13 +9,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/authentication/1",
-            "`auth/login` is an unknown method",
+            "does not support `auth/login`",
             "the agent names auth methods and knows none",
             refuse("auth/login", -32601),
         ),
         mutant(
             "v2/authentication/2",
-            "`auth/logout` is an unknown method",
+            "does not support `auth/logout`",
             "whoever is in does not get out",
             refuse("auth/logout", -32601),
         ),

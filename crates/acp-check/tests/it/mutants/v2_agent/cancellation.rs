@@ -15,7 +15,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/32",
-            "the agent was cancelled, but ended with \"end_turn\"",
+            "the turn was cancelled, but ended with stop reason \"end_turn\"",
             "the agent does not say that it was cancelled",
             update("state_update", ends_well),
         ),
@@ -45,7 +45,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/prompt-lifecycle/37",
-            "the agent was cancelled, but ended with \"end_turn\"",
+            "the turn was cancelled, but ended with stop reason \"end_turn\"",
             "the agent does not say that it was cancelled while it asked",
             update("state_update", ends_well),
         ),

@@ -16,7 +16,7 @@ fn options() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-config-options/1",
-            "duplicate duplicate value id",
+            "duplicate config option id",
             "the agent has an option twice",
             answer("session/new", |result| {
                 first_twice(&mut result["configOptions"])
@@ -24,7 +24,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/2",
-            "has value \"ask\" twice",
+            "duplicate value \"ask\"",
             "the agent has a value twice",
             answer("session/new", |result| {
                 first_twice(&mut result["configOptions"][0]["options"])
@@ -32,7 +32,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/3",
-            "duplicate value \"mode\" has the invalid value \"nothing\"",
+            "config option \"mode\" has the invalid value \"nothing\"",
             "its value is none that there is",
             answer("session/new", |result| {
                 result["configOptions"][0]["currentValue"] = json!("nothing");

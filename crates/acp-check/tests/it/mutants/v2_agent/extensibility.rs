@@ -15,7 +15,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/1",
-            "the agent succeeded; expected an error",
+            "an unknown method succeeded; expected an error",
             "the agent knows every extension",
             no_error("_acp-check/no-such", || json!({})),
         ),

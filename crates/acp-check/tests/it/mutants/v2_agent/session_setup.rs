@@ -142,7 +142,7 @@ fn replays() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/session-setup/21",
-            "no messages of the person's messages were replayed",
+            "no user messages were replayed",
             "the agent has forgotten the past",
             in_replay(|message, _| *message = None),
         ),

@@ -106,7 +106,7 @@ fn diffs() -> Vec<Mutant> {
         ),
         mutant(
             "v2/tool-calls/22",
-            "in a patch is not an absolute path",
+            "in a patch is not absolute",
             "its patches are those of a repository",
             patch(|text| text.replace("--- /", "--- a/").replace("+++ /", "+++ b/")),
         ),

@@ -30,7 +30,7 @@ fn beginning() -> Vec<Mutant> {
         ),
         mutant(
             "v2/initialization/103",
-            "the client went on with `session/new`",
+            "the client continued with `session/new`",
             "the client takes every version for its own",
             hear_answer("initialize", |message| {
                 message["result"]["protocolVersion"] = json!(2)
@@ -112,7 +112,7 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/overview/103",
-            "after two notifications, the agent sent a response with unknown id",
+            "after two notifications, the client sent a response with unknown id",
             "the client answers notifications",
             answers_notifications(),
         ),
@@ -124,7 +124,7 @@ fn overview() -> Vec<Mutant> {
         ),
         mutant(
             "v2/extensibility/101",
-            "the client succeeded; expected an error",
+            "an unknown method succeeded; expected an error",
             "the client knows every extension",
             no_error("_acp-check/no-such", || json!({})),
         ),

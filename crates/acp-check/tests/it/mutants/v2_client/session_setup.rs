@@ -24,13 +24,13 @@ fn logins() -> Vec<Mutant> {
     vec![
         mutant(
             "v2/authentication/101",
-            "the client called `auth/login`, although the agent supports no auth methods",
+            "the client called `auth/login`, although the agent offers no auth methods",
             "the client logs in in a way of its own",
             calls_after(refused, || asks("auth/login", &json!({"methodId": "any"}))),
         ),
         mutant(
             "v2/authentication/101",
-            "the client called `auth/logout`, although the agent supports no auth methods",
+            "the client called `auth/logout`, although the agent offers no auth methods",
             "the client logs out where it is not in",
             calls_after(refused, || asks("auth/logout", &json!({}))),
         ),
@@ -155,7 +155,7 @@ fn options() -> Vec<Mutant> {
         ),
         mutant(
             "v2/session-config-options/103",
-            "after changed duplicate values: no response to request 0",
+            "after changed config options: no response to request 0",
             "options that change are its end",
             silent_at("config_option_update"),
         ),
