@@ -13,10 +13,10 @@ use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
 /// How long the agent must send nothing to count as quiet.
-const QUIET: Duration = Duration::from_millis(250);
+const QUIET_TIME: Duration = Duration::from_millis(250);
 
 /// The maximum number of pages to request when listing sessions.
-const PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// A prompt that the agent has accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl AgentHarness {
         // The check continues after this time even if the agent is never quiet.
         let latest = Instant::now() + self.wire.patience();
         while Instant::now() < latest {
-            match tokio::time::timeout(QUIET, self.next()).await {
+            match tokio::time::timeout(QUIET_TIME, self.next()).await {
                 Ok(Ok(Some(_))) => {}
                 Ok(Ok(None)) | Err(_) => break,
                 Ok(Err(stop)) => return Err(stop),
@@ -223,7 +223,7 @@ impl AgentHarness {
     /// A page is rejected, or there are too many pages.
     pub async fn list_sessions_v2(&mut self, mut params: Value) -> Result<Vec<Value>, CheckStop> {
         let mut all = Vec::new();
-        for _ in 0..PAGES {
+        for _ in 0..MAX_PAGES {
             let page = self.result("session/list", params.clone()).await?;
             all.extend(page["sessions"].as_array().cloned().unwrap_or_default());
             match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
@@ -231,7 +231,9 @@ impl AgentHarness {
                 None => return Ok(all),
             }
         }
-        skip(format!("the list of sessions has more than {PAGES} pages"))
+        skip(format!(
+            "the list of sessions has more than {MAX_PAGES} pages"
+        ))
     }
 
     /// Waits until the agent requests permission, and returns the id and the params of the request. Returns `None` if

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// The maximum number of responses that wait to be sent.
-const WAITING: usize = 64;
+const MAX_WAITING_RESPONSES: usize = 64;
 
 /// How a check answers permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +47,7 @@ pub struct CheckHost {
 
 impl CheckHost {
     pub(super) fn new() -> Self {
-        let (answers, finished) = mpsc::channel(WAITING);
+        let (answers, finished) = mpsc::channel(MAX_WAITING_RESPONSES);
         Self {
             permission: PermissionReply::default(),
             hold: Vec::new(),

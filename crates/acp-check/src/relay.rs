@@ -24,16 +24,16 @@ use super::target::{CheckTarget, TargetProcess};
 use crate::check_directory::CheckDirectory;
 
 /// The placeholder in the client's command that stands for the command line of the relay.
-const AGENT: &str = "{agent}";
+const AGENT_PLACEHOLDER: &str = "{agent}";
 
-/// Like [`AGENT`], but always replaced with a single string, even if it is a whole argument.
-const AGENT_LINE: &str = "{agent-line}";
+/// Like [`AGENT_PLACEHOLDER`], but always replaced with a single string, even if it is a whole argument.
+const AGENT_LINE_PLACEHOLDER: &str = "{agent-line}";
 
 /// How long a client may take to start its agent, by default.
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The size of the copy buffer, in bytes.
-const PIECE: usize = 64 * 1024;
+const BUFFER_SIZE: usize = 64 * 1024;
 
 /// A client under test that is started by a command.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ impl std::fmt::Display for MissingPlaceholder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the client command must contain {AGENT}, which is replaced with the agent command"
+            "the client command must contain {AGENT_PLACEHOLDER}, which is replaced with the agent command"
         )
     }
 }
@@ -73,7 +73,7 @@ impl ClientProgram {
     ) -> Result<Self, MissingPlaceholder> {
         let has = |arg: &OsString| {
             let arg = arg.to_string_lossy();
-            arg.contains(AGENT) || arg.contains(AGENT_LINE)
+            arg.contains(AGENT_PLACEHOLDER) || arg.contains(AGENT_LINE_PLACEHOLDER)
         };
         if !command.args.iter().any(has) {
             return Err(MissingPlaceholder);
@@ -81,7 +81,7 @@ impl ClientProgram {
         Ok(Self {
             command,
             relay: relay.into_iter().map(Into::into).collect(),
-            patience: START,
+            patience: START_TIMEOUT,
         })
     }
 
@@ -107,7 +107,7 @@ impl ClientProgram {
         let cannot = |e: io::Error| format!("cannot listen for the client: {e}");
         let (listener, meeting) = Listener::bind().map_err(cannot)?;
         let token = LocalToken::random();
-        let file = write_meeting_file(&meeting, &token).map_err(cannot)?;
+        let file = write_address_file(&meeting, &token).map_err(cannot)?;
         let command = self.command(&file, place.project());
         let process =
             AgentProcess::spawn(&command).map_err(|e| format!("cannot start the client: {e}"))?;
@@ -148,14 +148,18 @@ impl CheckTarget for ClientProgram {
 
 /// Replaces the placeholder in one argument of the client's command with the relay's command line.
 fn substitute_relay(arg: &OsStr, relay: &[OsString]) -> Vec<OsString> {
-    if arg == AGENT {
+    if arg == AGENT_PLACEHOLDER {
         return relay.to_vec();
     }
     match arg.to_str() {
-        Some(text) if text.contains(AGENT) || text.contains(AGENT_LINE) => {
+        Some(text) if text.contains(AGENT_PLACEHOLDER) || text.contains(AGENT_LINE_PLACEHOLDER) => {
             let line: Vec<String> = relay.iter().map(|word| quote_word(word)).collect();
             let line = line.join(" ");
-            vec![text.replace(AGENT, &line).replace(AGENT_LINE, &line).into()]
+            vec![
+                text.replace(AGENT_PLACEHOLDER, &line)
+                    .replace(AGENT_LINE_PLACEHOLDER, &line)
+                    .into(),
+            ]
         }
         _ => vec![arg.to_owned()],
     }
@@ -175,7 +179,7 @@ fn quote_word(word: &OsStr) -> String {
 }
 
 async fn drain(mut from: impl AsyncRead + Unpin) {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; BUFFER_SIZE];
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
@@ -188,7 +192,7 @@ struct RelayAddress {
 
 /// Writes the file that tells the relay where to connect. Only this user can read it. It is removed when the returned
 /// path is dropped.
-fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
+fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
     let told = RelayAddress {
         connect: meeting.endpoint().to_string(),
         token: token.reveal(),
@@ -201,8 +205,8 @@ fn write_meeting_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempP
     Ok(file.into_temp_path())
 }
 
-/// Reads the file that [`write_meeting_file`] has written.
-async fn read_meeting_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
+/// Reads the file that [`write_address_file`] has written.
+async fn read_address_file(file: &Path) -> io::Result<(Endpoint, LocalToken)> {
     let RelayAddress { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
     let endpoint = connect.parse().map_err(io::Error::other)?;
     Ok((endpoint, token.parse().map_err(io::Error::other)?))
@@ -227,7 +231,7 @@ async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Tra
 /// # Errors
 /// The file cannot be read, or the check cannot be reached.
 pub async fn relay(file: &Path) -> io::Result<()> {
-    let (endpoint, token) = read_meeting_file(file).await?;
+    let (endpoint, token) = read_address_file(file).await?;
     let (input, output) = acp::transport::stdio()?.into_split();
     let known = send_handshake(endpoint.connect().await?, &token).await;
     let known = known.map_err(io::Error::other)?;
@@ -249,7 +253,7 @@ async fn copy_stream(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; BUFFER_SIZE];
     loop {
         let read = from.read(&mut piece).await?;
         let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {

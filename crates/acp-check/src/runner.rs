@@ -23,7 +23,7 @@ use crate::client_harness::ClientHarness;
 
 /// The maximum length of a failure's reason, in characters. It may quote messages of any length; the evidence has them
 /// in full.
-const LONGEST: usize = 4_000;
+const MAX_REASON_LEN: usize = 4_000;
 
 /// Runs checks against a program, several at a time, and returns their outcomes in the order of `checks`.
 ///
@@ -121,9 +121,9 @@ async fn run_check(
     let verdict = match stopped {
         Ok(()) => Verdict::Pass,
         Err(CheckStop::Fail(why)) if check.level == RequirementLevel::Must => {
-            Verdict::Fail(truncate(&why, LONGEST))
+            Verdict::Fail(truncate(&why, MAX_REASON_LEN))
         }
-        Err(CheckStop::Fail(why)) => Verdict::Warn(truncate(&why, LONGEST)),
+        Err(CheckStop::Fail(why)) => Verdict::Warn(truncate(&why, MAX_REASON_LEN)),
         Err(CheckStop::Skip(why)) => Verdict::Skip(why),
         Err(CheckStop::Harness(why)) => Verdict::Harness(why),
     };

@@ -10,7 +10,7 @@ use acp_host::{AgentCommand, AgentProcess};
 use crate::check_directory::CheckDirectory;
 
 /// How long a program may take to exit after its input is closed. Then it is killed.
-const GRACE: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A program under test, which is started once for each check.
 pub trait CheckTarget: Send + Sync + 'static {
@@ -91,7 +91,7 @@ impl TargetProcess {
     /// Ends the process if it is still running.
     pub(super) async fn end(process: Option<Arc<AgentProcess>>) {
         if let Some(process) = process {
-            process.shutdown(GRACE).await;
+            process.shutdown(EXIT_TIMEOUT).await;
         }
     }
 }

@@ -17,11 +17,11 @@ use crate::check_directory::CheckDirectory;
 use crate::client_harness::ClientHarness;
 
 /// A version number that no program supports.
-const NOBODYS: u16 = u16::MAX;
+const UNKNOWN_VERSION: u16 = u16::MAX;
 
 /// How long to wait for the exit of a program that has closed its stdin or stdout, so that the exit status can be
 /// reported.
-const ENDING: Duration = Duration::from_secs(2);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the versions that the agent supports, according to its responses to `initialize`.
 ///
@@ -47,7 +47,8 @@ pub async fn agent_versions(
         }
     }
     let echoes = spoken.contains(&SchemaVersion::V2)
-        && negotiated_version(target, options, NOBODYS).await == Ok(Some(u64::from(NOBODYS)));
+        && negotiated_version(target, options, UNKNOWN_VERSION).await
+            == Ok(Some(u64::from(UNKNOWN_VERSION)));
     // It may support none of our versions. The checks of version 1 report that.
     if spoken.is_empty() || echoes {
         spoken = vec![SchemaVersion::V1];
@@ -113,7 +114,7 @@ async fn describe_failure(
         return why;
     };
     // The pipes close before the exit can be seen. A program that is merely late has closed none.
-    let ending = if late { Duration::ZERO } else { ENDING };
+    let ending = if late { Duration::ZERO } else { EXIT_TIMEOUT };
     let exit = tokio::time::timeout(ending, running.wait()).await.ok();
     close_connection(wire, process).await;
     let what = match exit {

@@ -7,10 +7,10 @@ use acp_rules::{Finding, MessagePosition, RuleChecker};
 use acp_rules::{RequirementLevel, Side};
 
 /// The maximum number of findings to store. One is enough to fail a check.
-const KEPT: usize = 8;
+const MAX_FINDINGS: usize = 8;
 
 /// The maximum length of a line from the suite to apply the rules to, in bytes.
-const LONGEST: usize = 1024 * 1024;
+const MAX_LINE_LEN: usize = 1024 * 1024;
 
 /// Applies the rules to the messages of both sides, until the suite itself breaks a rule.
 ///
@@ -54,7 +54,7 @@ impl RuleWatch {
     /// Records bytes that the suite sent. They may be part of a line.
     pub(super) fn sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.spoilt || self.line.len() + part.len() > LONGEST {
+            if self.spoilt || self.line.len() + part.len() > MAX_LINE_LEN {
                 self.lost();
                 return;
             }
@@ -126,7 +126,7 @@ impl RuleWatch {
             if finding.side == own {
                 self.spoilt = true;
             } else if finding.rule.level == RequirementLevel::Must
-                && self.broken_rules.rules.len() < KEPT
+                && self.broken_rules.rules.len() < MAX_FINDINGS
             {
                 self.broken_rules.rules.push((finding, text.to_owned()));
             }
@@ -143,7 +143,7 @@ impl BrokenRules {
     pub(super) fn add(&mut self, of: &str, other: Self) {
         self.finding_count += other.finding_count;
         for (finding, text) in other.rules {
-            if self.rules.len() < KEPT {
+            if self.rules.len() < MAX_FINDINGS {
                 self.rules.push((finding, format!("in {of}: {text}")));
             }
         }

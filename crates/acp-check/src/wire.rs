@@ -17,13 +17,13 @@ use super::watch::{BrokenRules, RuleWatch};
 
 /// The maximum number of bytes to read in one check. All messages are kept until the end, so this limits the memory.
 /// Exceeding it does not fail the check, since the specification sets no limit.
-const MOST: usize = 64 * 1024 * 1024;
+const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// The maximum number of lines to buffer. Beyond that, the program has to wait.
-const WAITING: usize = 64;
+const MAX_BUFFERED_LINES: usize = 64;
 
 /// The maximum number of faults to store for each shape. One is enough to fail a check.
-const FAULTS: usize = 8;
+const MAX_FAULTS: usize = 8;
 
 /// A received message.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,7 +117,7 @@ impl Wire {
         patience: Duration,
     ) -> Self {
         let (reader, writer) = transport.into_split();
-        let (to, reads) = mpsc::channel(WAITING);
+        let (to, reads) = mpsc::channel(MAX_BUFFERED_LINES);
         tokio::spawn(read_lines(reader, to));
         Self {
             schema: Schema::of(version),
@@ -280,7 +280,7 @@ impl Wire {
                             return Ok(Some(ReceivedMessage(value)));
                         }
                         Err(e) => {
-                            if self.noise.len() < FAULTS {
+                            if self.noise.len() < MAX_FAULTS {
                                 self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
                             }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
@@ -290,8 +290,9 @@ impl Wire {
                     }
                 }
                 Some(WireInput::TooLong) => {
-                    let why =
-                        format!("the program sent more than {MOST} bytes, the limit for one check");
+                    let why = format!(
+                        "the program sent more than {MAX_BYTES} bytes, the limit for one check"
+                    );
                     return Err(CheckStop::Harness(why));
                 }
                 Some(WireInput::End) | None => {
@@ -332,7 +333,7 @@ impl Wire {
             let of_envelope = matches!(fault.kind, SchemaFaultKind::Envelope(_));
             let shape = if of_envelope { &envelopes } else { &shape };
             let kept = self.schema_results.faults.entry(shape.clone()).or_default();
-            if kept.len() < FAULTS {
+            if kept.len() < MAX_FAULTS {
                 kept.push((fault, value.to_string()));
             }
         }
@@ -408,7 +409,7 @@ impl SchemaResults {
             kind: SchemaFaultKind::Envelope("the line is not valid JSON".to_owned()),
         };
         let kept = self.faults.entry(shape).or_default();
-        if kept.len() < FAULTS {
+        if kept.len() < MAX_FAULTS {
             kept.push((fault, why));
         }
     }
@@ -422,7 +423,7 @@ impl SchemaResults {
         for (shape, faults) in other.faults {
             let kept = self.faults.entry(shape).or_default();
             for (fault, text) in faults {
-                if kept.len() < FAULTS {
+                if kept.len() < MAX_FAULTS {
                     kept.push((fault, format!("in {of}: {text}")));
                 }
             }
@@ -499,7 +500,7 @@ async fn read_lines(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<WireInp
         }
         line.extend_from_slice(rest);
         all += read;
-        if all > MOST {
+        if all > MAX_BYTES {
             let _ = to.send(WireInput::TooLong).await;
             return;
         }

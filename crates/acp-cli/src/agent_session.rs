@@ -15,7 +15,7 @@ use crate::start::{self, GRACE, SLOW, SLOW_START, StartFailure, StartTarget};
 use crate::terminal_user::{self, TerminalUser};
 
 /// How long an agent may take to respond after the user has cancelled one of its questions.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts the agent, runs `work` with it, and shuts it down. The agent has exited when this returns.
 pub(crate) async fn with_agent<T>(
@@ -72,7 +72,7 @@ async fn connect_and_run<T>(
             if asked {
                 // The agent learns that its question was cancelled, and may respond to that.
                 tokio::select! {
-                    _ = tokio::time::timeout(LAST_WORDS, &mut talking) => {}
+                    _ = tokio::time::timeout(CANCEL_TIMEOUT, &mut talking) => {}
                     _ = signals.next() => {}
                 }
             }

@@ -33,7 +33,6 @@ use self::trace::TraceArgs;
 #[command(
     name = "acp",
     version,
-    about,
     propagate_version = true,
     max_term_width = 100,
     after_long_help = EXAMPLES
@@ -98,7 +97,7 @@ pub(crate) enum CliCommand {
 
     /// List, name, archive and export an agent's sessions.
     ///
-    /// Without a subcommand, list them. Continue a session with `acp run --session NAME` or
+    /// Without a subcommand, list up to 10,000 sessions. Continue a session with `acp run --session NAME` or
     /// `acp run --resume ID`; `acp chat` has the same options.
     Sessions(SessionsArgs),
 
@@ -153,11 +152,11 @@ pub(crate) enum CliCommand {
 
 const EXAMPLES: &str = "\
 Examples:
-  acp run \"Why does the build fail?\"                # one turn of the bundled agent
-  acp run \"Fix the build\" -- gemini --acp           # ... of any other agent
+  acp run \"Why does the build fail?\"                 # one turn of the bundled agent
+  acp run \"Fix the build\" -- gemini --acp            # any other agent
   acp chat --agent goose                             # a conversation
   acp agents                                         # agents that --agent knows
-  acp check agent -- gemini --acp                    # does it conform?
+  acp check agent -- gemini --acp                    # does it conform to the specification?
   acp trace today.trace -- gemini --acp              # record its messages
 
 Run `acp COMMAND --help` for the options and examples of one command.";

@@ -15,7 +15,7 @@ use crate::signals::Signals;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported.
-const ENDING: Duration = Duration::from_millis(500);
+const EXIT_WAIT: Duration = Duration::from_millis(500);
 
 pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -78,7 +78,7 @@ async fn bridge_exit(process: &AgentProcess, end: &BridgeEnd) -> CommandExit {
             _ => CommandExit::SUCCESS,
         };
     }
-    let message = match tokio::time::timeout(ENDING, process.wait()).await {
+    let message = match tokio::time::timeout(EXIT_WAIT, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => match &end.error {
             Some(e) => format!("connection to the agent failed: {e}"),

@@ -21,7 +21,7 @@ use crate::exit::CommandExit;
 use crate::start::{StartTarget, connection_options};
 
 /// The name of the prompt history file, in the state directory.
-const HISTORY: &str = "history";
+const HISTORY_FILE: &str = "history";
 
 pub(crate) async fn chat(args: ChatArgs) -> CommandExit {
     let setup = match prepare(args) {
@@ -81,7 +81,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     setup.name = args.session.map(|name| name.to_string());
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
-    setup.history = paths::state_dir().map(|state| state.join(HISTORY));
+    setup.history = paths::state_dir().map(|state| state.join(HISTORY_FILE));
     setup.theme = theme(args.theme.map(Background::from).or(config.chat.theme));
     setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;

@@ -17,7 +17,7 @@ use crate::screen::BAR;
 use crate::terminal_user::{TerminalUser, UserDialog};
 
 /// The maximum number of open web pages to remember. For older ones, completion is not reported.
-const PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// Asks the user for input on the terminal.
 pub(crate) struct TerminalElicitation {
@@ -61,7 +61,7 @@ impl TerminalElicitation {
         let answer = ask_yes_no(&mut dialog, "continue? [Y/n]: ").await;
         if answer == Some(true) {
             let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-            if pages.len() == PAGES {
+            if pages.len() == MAX_PAGES {
                 pages.pop_front();
             }
             pages.push_back(id.clone());

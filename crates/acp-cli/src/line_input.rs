@@ -69,7 +69,7 @@ pub(crate) fn discard(_: &std::fs::File) -> bool {
 }
 
 /// The maximum length of a line, in bytes. Terminals allow less.
-const LONGEST: usize = 64 * 1024;
+const MAX_LINE_LEN: usize = 64 * 1024;
 
 /// The lines that the user enters in response to one question. Input after the question ends stays unread.
 #[cfg(unix)]
@@ -109,14 +109,16 @@ impl TypedLines {
             }
             match self.terminal.read(&mut bytes) {
                 Ok(0) => return None,
-                Ok(n) if self.buffer.len() + n <= LONGEST => {
+                Ok(n) if self.buffer.len() + n <= MAX_LINE_LEN => {
                     self.buffer
                         .extend_from_slice(bytes.get(..n).unwrap_or_default());
                 }
                 Ok(_) => self.buffer.clear(),
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 // On macOS, `/dev/tty` cannot be polled for readiness.
-                Err(e) if e.kind() == ErrorKind::WouldBlock => tokio::time::sleep(LOOKING).await,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    tokio::time::sleep(POLL_INTERVAL).await
+                }
                 Err(_) => return None,
             }
         }
@@ -125,7 +127,7 @@ impl TypedLines {
 
 /// How often to check for input while a question is open.
 #[cfg(unix)]
-const LOOKING: std::time::Duration = std::time::Duration::from_millis(20);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// The lines that the user enters on the console. A single thread reads all of them, because a read cannot be
 /// cancelled.
@@ -147,7 +149,9 @@ impl TypedLines {
                 let mut console = BufReader::new(console);
                 loop {
                     let mut line = String::new();
-                    let read = (&mut console).take(LONGEST as u64).read_line(&mut line);
+                    let read = (&mut console)
+                        .take(MAX_LINE_LEN as u64)
+                        .read_line(&mut line);
                     if !read.is_ok_and(|n| n > 0) || sender.blocking_send(line).is_err() {
                         return;
                     }

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar;
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// How long no output may be shown before the progress line appears.
-const QUIET: Duration = Duration::from_millis(600);
+const PROGRESS_DELAY: Duration = Duration::from_millis(600);
 
 /// The styles of the output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,10 +108,10 @@ fn supports_color(to: &impl IsTerminal) -> bool {
 pub(crate) const BAR: &str = "  | ";
 
 /// The indentation of continued lines in a question that are wider than the terminal.
-const REST: &str = "      ";
+const CONTINUATION: &str = "      ";
 
 /// The minimum width of a terminal, in columns, for lines to be wrapped.
-const NARROW: usize = 20;
+const MIN_WRAP_WIDTH: usize = 20;
 
 /// Wraps a question's text to the width of the terminal. If the terminal wrapped it, lines would continue at the left
 /// edge, where an agent could make them look like another part of the question.
@@ -124,12 +124,16 @@ pub(crate) fn wrapped(text: &str) -> String {
 }
 
 fn wrap_to_width(columns: usize, text: &str) -> String {
-    if columns < NARROW {
+    if columns < MIN_WRAP_WIDTH {
         return text.to_owned();
     }
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let rest = if line.starts_with(BAR) { BAR } else { REST };
+        let rest = if line.starts_with(BAR) {
+            BAR
+        } else {
+            CONTINUATION
+        };
         let mut used = 0;
         for c in line.chars() {
             let width = c.width().unwrap_or_default();
@@ -146,7 +150,7 @@ fn wrap_to_width(columns: usize, text: &str) -> String {
 }
 
 /// Why writing to stdout has failed, unless its reader has closed it.
-static UNWRITTEN: OnceLock<String> = OnceLock::new();
+static WRITE_ERROR: OnceLock<String> = OnceLock::new();
 
 /// Writes to stdout. Returns `false` if its reader has closed it, or if writing fails.
 pub(crate) fn print(bytes: &[u8]) -> bool {
@@ -155,14 +159,14 @@ pub(crate) fn print(bytes: &[u8]) -> bool {
     if let Err(e) = &written
         && e.kind() != std::io::ErrorKind::BrokenPipe
     {
-        let _ = UNWRITTEN.set(e.to_string());
+        let _ = WRITE_ERROR.set(e.to_string());
     }
     written.is_ok()
 }
 
 /// Returns why output could not be written to stdout, for example because the disk is full.
 pub(crate) fn write_error() -> Option<&'static str> {
-    UNWRITTEN.get().map(String::as_str)
+    WRITE_ERROR.get().map(String::as_str)
 }
 
 /// The terminal, shared by the renderer and by questions.
@@ -282,7 +286,8 @@ impl TerminalScreen {
     /// Shows or updates the progress line, if nothing else has been shown for a while.
     pub(crate) fn tick(&self, doing: &str) {
         let mut state = self.lock();
-        let idle = state.at_line_start && !state.asking && state.last_shown_at.elapsed() > QUIET;
+        let idle =
+            state.at_line_start && !state.asking && state.last_shown_at.elapsed() > PROGRESS_DELAY;
         if !state.live || !idle {
             return;
         }

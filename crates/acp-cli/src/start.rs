@@ -14,7 +14,7 @@ use crate::exit::CommandExit;
 use crate::screen::print;
 
 /// How long to wait for the exit of a failed agent, so that its exit code can be reported.
-const ENDING: Duration = Duration::from_millis(500);
+const EXIT_WAIT: Duration = Duration::from_millis(500);
 
 /// How long an agent may take to exit on its own after its stdin is closed, and again after it is asked to exit.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
@@ -243,7 +243,7 @@ async fn disconnect_exit(
     process: &AgentProcess,
     error: &acp::Error,
 ) -> CommandExit {
-    let ended = tokio::time::timeout(ENDING, process.wait()).await;
+    let ended = tokio::time::timeout(EXIT_WAIT, process.wait()).await;
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent exited: {exit}"),
         (acp::Error::Closed(reason), Err(_)) => {

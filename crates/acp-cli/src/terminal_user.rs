@@ -17,10 +17,10 @@ const TERMINAL: &str = "CONIN$";
 
 /// How long there must be no input after a question is shown, before a line counts as its answer. Earlier input was
 /// meant for something else, since the user had not seen the question. `acp chat` waits for the same time.
-const SETTLE: Duration = Duration::from_millis(300);
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 /// The note that is shown if earlier input was ignored.
-const EARLY: &str = "  (input typed before the question was ignored)";
+const EARLY_INPUT_NOTE: &str = "  (input typed before the question was ignored)";
 
 /// Returns `true` if there is a user to ask. Questions are shown on stderr and answered at the terminal, so stdin and
 /// stdout can be used for other things.
@@ -29,7 +29,7 @@ pub(crate) fn can_ask() -> bool {
 }
 
 /// The maximum length of the answer to a yes-or-no question, in bytes.
-const LONGEST_YES: u64 = 1024;
+const MAX_ANSWER_LEN: u64 = 1024;
 
 /// Asks a yes-or-no question before anything is started, and returns `true` for yes. Ctrl-C simply terminates the
 /// program, since nothing is running yet.
@@ -40,18 +40,18 @@ pub(crate) fn confirm(question: &str) -> bool {
     let mut early = line_input::discard(&terminal);
     eprint!("{} ", wrapped(question));
     loop {
-        std::thread::sleep(SETTLE);
+        std::thread::sleep(SETTLE_TIME);
         if !line_input::discard(&terminal) {
             break;
         }
         early = true;
     }
     if early {
-        eprintln!("\n{EARLY}");
+        eprintln!("\n{EARLY_INPUT_NOTE}");
     }
     eprint!("[y/N] ");
     let mut answer = String::new();
-    let read = BufReader::new(terminal.take(LONGEST_YES)).read_line(&mut answer);
+    let read = BufReader::new(terminal.take(MAX_ANSWER_LEN)).read_line(&mut answer);
     let answer = answer.trim().to_lowercase();
     read.is_ok() && (answer == "y" || answer == "yes")
 }
@@ -133,7 +133,7 @@ impl UserDialog<'_> {
                     self.waits = false;
                     return None;
                 }
-                () = tokio::time::sleep(SETTLE) => {}
+                () = tokio::time::sleep(SETTLE_TIME) => {}
             }
             if !self.lines.discard() {
                 break;
@@ -142,7 +142,7 @@ impl UserDialog<'_> {
         }
         self.waits = false;
         if early {
-            self.say(&format!("\n{EARLY}"));
+            self.say(&format!("\n{EARLY_INPUT_NOTE}"));
         }
         Some(())
     }

@@ -4,10 +4,10 @@ use super::json::JsonChecker;
 use super::redact::{GatheredLines, Redactor};
 
 /// The number of bytes of a line that are kept to compare the next one with.
-const REMEMBERED: usize = 4 * 1024;
+const MAX_PREFIX_LEN: usize = 4 * 1024;
 
 /// The maximum number of lines to inspect at a time.
-const AT_ONCE: usize = 1024;
+const MAX_LINES: usize = 1024;
 
 /// The result of inspecting a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl LineInspector {
         self.results.clear();
         let mut before = None;
         let mut rest = Some(lines);
-        while let Some(lines) = rest.filter(|_| self.results.len() < AT_ONCE) {
+        while let Some(lines) = rest.filter(|_| self.results.len() < MAX_LINES) {
             let (line, next) = first(lines);
             rest = next;
             let shared = common_prefix_len(before.unwrap_or(&self.last_line), line);
@@ -55,7 +55,7 @@ impl LineInspector {
                 is_json: json,
                 is_suspicious: suspicious,
             });
-            before = Some(line.get(..REMEMBERED).unwrap_or(line));
+            before = Some(line.get(..MAX_PREFIX_LEN).unwrap_or(line));
         }
         self.last_line.clear();
         self.last_line.extend_from_slice(before.unwrap_or_default());
@@ -147,10 +147,10 @@ mod tests {
 
     #[test]
     fn very_many_lines_are_looked_at_in_parts() {
-        let text = "1\n".repeat(AT_ONCE + 1);
+        let text = "1\n".repeat(MAX_LINES + 1);
         let mut lines = LineInspector::default();
         let (looks, rest) = lines.inspect(None, text.as_bytes());
-        assert!(looks.len() == AT_ONCE && looks.iter().all(|look| look.is_json));
+        assert!(looks.len() == MAX_LINES && looks.iter().all(|look| look.is_json));
         let (looks, rest) = lines.inspect(None, rest.unwrap());
         assert_eq!(
             looks.iter().map(|look| look.is_json).collect::<Vec<_>>(),

@@ -7,10 +7,10 @@
 use serde::de::IgnoredAny;
 
 /// The maximum number of positions to note for each line.
-const PLACES: usize = 64;
+const MAX_POSITIONS: usize = 64;
 
 /// The maximum nesting depth that this parser supports. Deeper lines are parsed by serde_json.
-const DEPTH: u32 = u64::BITS;
+const MAX_DEPTH: u32 = u64::BITS;
 
 /// The token that the parser expects next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl JsonPosition {
     };
 
     fn open(&mut self, object: bool) -> Option<()> {
-        if self.depth == DEPTH {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         self.depth += 1;
@@ -111,7 +111,7 @@ impl JsonChecker {
         let mut noted = !self.positions.is_empty();
         loop {
             if matches!(place.next, ExpectedToken::Value | ExpectedToken::Name)
-                && self.positions.len() < PLACES
+                && self.positions.len() < MAX_POSITIONS
             {
                 if !noted {
                     self.positions.push(place);

@@ -13,7 +13,7 @@ use super::format::{RecordBody, TraceEvent, TraceRecord};
 use acp_rules::REDACTED;
 
 /// The maximum number of messages to keep for findings that refer to earlier ones.
-const REMEMBERED: usize = 16 * 1024;
+const MAX_REMEMBERED: usize = 16 * 1024;
 
 /// A violation of the specification in a trace.
 #[derive(Debug, Clone)]
@@ -56,11 +56,11 @@ pub struct MessageSummary {
 }
 
 /// The maximum length of a summary, in characters.
-const SUMMARY: usize = 120;
+const MAX_SUMMARY_LEN: usize = 120;
 
 impl MessageSummary {
     fn from_entry(entry: &TraceEntry) -> Self {
-        let mut summary: String = entry.summary.chars().take(SUMMARY).collect();
+        let mut summary: String = entry.summary.chars().take(MAX_SUMMARY_LEN).collect();
         if summary.len() < entry.summary.len() {
             summary.push('…');
         }
@@ -250,7 +250,7 @@ impl TraceLinter {
 
     fn remember(&mut self, record: TraceRecord) {
         if let Some(entry) = self.entry_builder.record(record) {
-            if self.recent_messages.len() >= REMEMBERED {
+            if self.recent_messages.len() >= MAX_REMEMBERED {
                 self.recent_messages.pop_front();
             }
             self.recent_messages

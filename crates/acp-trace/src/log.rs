@@ -9,17 +9,17 @@ use super::format::TraceEvent;
 use acp_rules::Side;
 
 /// The capacity of the queue, in bytes. When it is full, threads that push wait.
-const ROOM: usize = 4 * 1024 * 1024;
+const CAPACITY: usize = 4 * 1024 * 1024;
 
 /// The maximum number of queued entries.
-const PIECES: usize = 64 * 1024;
+const MAX_ENTRIES: usize = 64 * 1024;
 
 /// The maximum age of queued entries, in microseconds. If the oldest is older, threads that push wait. A client may
 /// kill the recorder as soon as it has the last response, and what is not written by then is missing in the trace.
-const OLDEST: u64 = 10_000;
+const MAX_AGE_US: u64 = 10_000;
 
 /// How long a push waits for a writer that has fallen behind. It is limited because writing to a disk may hang.
-const PATIENCE: Duration = Duration::from_millis(100);
+const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// An entry of the queue.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(super) struct LogBatch {
 
 impl LogBatch {
     fn has_room(&self, length: usize) -> bool {
-        let fits = self.bytes.len() + length <= ROOM && self.pieces.len() < PIECES;
+        let fits = self.bytes.len() + length <= CAPACITY && self.pieces.len() < MAX_ENTRIES;
         // A piece that exceeds the capacity is accepted when the buffer is empty.
         fits || self.pieces.is_empty()
     }
@@ -131,13 +131,14 @@ impl RecordLog {
     pub(super) fn push(&self, what: LogPieceKind, bytes: &[u8]) {
         let is_behind = |state: &mut LogState| {
             let oldest = state.oldest.filter(|_| !state.closed);
-            let is_behind = oldest.is_some_and(|at| self.elapsed_us().saturating_sub(at) > OLDEST);
+            let is_behind =
+                oldest.is_some_and(|at| self.elapsed_us().saturating_sub(at) > MAX_AGE_US);
             state.has_waiter |= is_behind;
             is_behind
         };
         let (mut state, _) = self
             .drained
-            .wait_timeout_while(self.lock(), PATIENCE, is_behind)
+            .wait_timeout_while(self.lock(), PUSH_TIMEOUT, is_behind)
             .unwrap_or_else(PoisonError::into_inner);
         while !state.closed && !state.pending.has_room(bytes.len()) {
             state.has_waiter = true;

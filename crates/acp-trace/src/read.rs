@@ -7,10 +7,10 @@ use std::path::Path;
 use super::format::{LONGEST_MESSAGE, TraceHeader, TraceRecord, VERSION};
 
 /// The maximum length of a line, in bytes: that of a message, and some space for the rest of the record.
-const LONGEST_LINE: usize = LONGEST_MESSAGE + 1024 * 1024;
+const MAX_LINE_LEN: usize = LONGEST_MESSAGE + 1024 * 1024;
 
 /// The maximum size of the buffer that is kept for the next line, in bytes.
-const KEPT: usize = 1024 * 1024;
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
 /// The error when reading a trace.
 #[derive(Debug, thiserror::Error)]
@@ -149,7 +149,7 @@ impl BoundedLines {
     fn next(&mut self, input: &mut impl BufRead) -> Result<Option<(&[u8], u64)>, TraceReadError> {
         if std::mem::take(&mut self.is_consumed) {
             self.buffer.clear();
-            self.buffer.shrink_to(KEPT);
+            self.buffer.shrink_to(MAX_KEPT_BUFFER);
         }
         loop {
             let there = match input.fill_buf() {
@@ -160,7 +160,7 @@ impl BoundedLines {
             };
             let end = memchr::memchr(b'\n', there);
             let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
-            if self.is_skipping || self.buffer.len() + part.len() > LONGEST_LINE {
+            if self.is_skipping || self.buffer.len() + part.len() > MAX_LINE_LEN {
                 self.is_skipping = true;
                 self.buffer.clear();
             } else {

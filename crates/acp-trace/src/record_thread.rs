@@ -13,10 +13,10 @@ use super::redact::Redactor;
 use acp_rules::Side;
 
 /// The number of bytes to collect before writing, unless fewer are available.
-const WRITE: usize = 256 * 1024;
+const WRITE_SIZE: usize = 256 * 1024;
 
 /// The maximum size of the buffer that is kept for the next message, in bytes.
-const KEPT: usize = 1024 * 1024;
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
 /// A line that has only partly arrived.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl PartialLine {
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(KEPT);
+        self.bytes.shrink_to(MAX_KEPT_BUFFER);
         self.dropped_len = 0;
     }
 }
@@ -77,7 +77,7 @@ impl RecordThread {
             log,
             client: SideStream::default(),
             agent: SideStream::default(),
-            records: RecordWriter::new(redactor, WRITE),
+            records: RecordWriter::new(redactor, WRITE_SIZE),
             tap_buffer: Vec::new(),
         }
     }
@@ -104,7 +104,7 @@ impl RecordThread {
                     LogPieceKind::Stderr => self.records.add_stderr(piece.time_us, own),
                     LogPieceKind::Event(event) => self.handle_event(piece.time_us, &event),
                 }
-                if self.records.out.len() >= WRITE {
+                if self.records.out.len() >= WRITE_SIZE {
                     self.flush(file)?;
                     self.log.set_written(piece.time_us);
                 }
@@ -119,7 +119,7 @@ impl RecordThread {
         let out = &mut self.records.out;
         file.write_all(out)?;
         out.clear();
-        out.shrink_to(KEPT);
+        out.shrink_to(MAX_KEPT_BUFFER);
         Ok(())
     }
 

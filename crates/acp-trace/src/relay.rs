@@ -11,10 +11,10 @@ use super::tap::PipeTap;
 use acp_rules::Side;
 
 /// The maximum number of bytes to read at a time, which is the capacity of an enlarged pipe.
-const ROOM: usize = 256 * 1024;
+const BUFFER_SIZE: usize = 256 * 1024;
 
 /// The number of bytes in one read from which pipes are enlarged: the default capacity of a pipe.
-const MUCH: usize = 64 * 1024;
+const GROW_THRESHOLD: usize = 64 * 1024;
 
 /// How a relay ended.
 #[derive(Debug)]
@@ -120,18 +120,18 @@ impl Relay {
     /// bytes.
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        let (tap, reader) = PipeTap::open(input, output.as_ref()?, ROOM)?;
+        let (tap, reader) = PipeTap::open(input, output.as_ref()?, BUFFER_SIZE)?;
         self.log.push(LogPieceKind::Tap(self.from, reader), &[]);
         Some(tap)
     }
 
     fn copy_all(&self, input: &mut PipeInput) -> RelayEnd {
-        let mut buffer = vec![0; ROOM];
+        let mut buffer = vec![0; BUFFER_SIZE];
         let mut grown = false;
         let mut tap = self.open_tap(input);
         loop {
             let read = match &tap {
-                Some(tap) => tap.copy(input, ROOM),
+                Some(tap) => tap.copy(input, BUFFER_SIZE),
                 None => input.read(&mut buffer),
             };
             let read = match read {
@@ -155,10 +155,10 @@ impl Relay {
             let Some(output) = output.as_mut() else {
                 return RelayEnd::Stopped;
             };
-            if read >= MUCH && !grown {
+            if read >= GROW_THRESHOLD && !grown {
                 grown = true;
-                input.grow(ROOM);
-                output.grow(ROOM);
+                input.grow(BUFFER_SIZE);
+                output.grow(BUFFER_SIZE);
             }
             let passed = match &tap {
                 Some(tap) => tap.pass(input, output, read),

@@ -60,10 +60,10 @@ impl AgentChoiceArgs {
 pub(crate) struct EnvArgs {
     /// Give the agent an environment variable.
     ///
-    /// Without VALUE, the variable has its current value. Can be repeated. API keys in the environment are not
-    /// passed on otherwise, except by `acp trace` and `acp bridge`.
+    /// Without VALUE, the variable has its current value. Can be repeated. Otherwise, API keys in
+    /// the environment are not passed on, except by `acp trace` and `acp bridge`.
     ///
-    /// Other users can see the command line: set a secret beforehand and give only its name.
+    /// Command lines are visible to other users. To pass a secret, set the variable beforehand and give only its name.
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<EnvRequest>,
 }

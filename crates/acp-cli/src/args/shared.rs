@@ -11,7 +11,7 @@ use clap::ValueEnum;
 use crate::exit::CommandExit;
 
 /// The name of the directory for reverted files, in the state directory.
-const UNDONE: &str = "undone";
+const UNDONE_DIRECTORY: &str = "undone";
 
 // The sandbox.
 #[derive(Debug, Clone, clap::Args)]
@@ -19,8 +19,8 @@ pub(crate) struct SandboxArgs {
     /// Run agents and commands in a sandbox.
     ///
     /// They can read everything, but write only to a temporary directory of their own and to --writable
-    /// directories. MODE is `workspace` (the default) to let them write to the session's directories, too;
-    /// `read-only` not to, except for the agent's own state if its location is known; or `off`. Append
+    /// directories. With MODE `workspace`, the default, they can also write to the session's directories; with
+    /// `read-only`, to the agent's own state instead, if its location is known. `off` disables the sandbox. Append
     /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
     ///
     /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
@@ -146,7 +146,7 @@ impl SandboxArgs {
         let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
         let mut rules = rules.writable(writable);
         if let Some(state) = paths::state_dir() {
-            rules = rules.undone_directory(state.join(UNDONE));
+            rules = rules.undone_directory(state.join(UNDONE_DIRECTORY));
         }
         if mode.is_some_and(|mode| mode.no_network) {
             let ports = self.reachable.iter().map(|ReachablePort(port)| *port);
@@ -288,7 +288,7 @@ mod tests {
             };
             args.rules(policy).unwrap()
         };
-        let kept = paths::state_dir().unwrap().join(UNDONE);
+        let kept = paths::state_dir().unwrap().join(UNDONE_DIRECTORY);
         let workspace = SandboxRules::new().undone_directory(kept);
         let read_only = workspace.clone().read_only();
         for policy in [None, Some(Policy::Ask), Some(Policy::All)] {

@@ -21,7 +21,7 @@ use crate::exit::CommandExit;
 use crate::signals::Signals;
 
 /// The line width to use if the width of the terminal is unknown.
-const WIDTH: usize = 120;
+const DEFAULT_WIDTH: usize = 120;
 
 pub(crate) async fn check(args: CheckArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -204,7 +204,7 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
                 && stdout.is_terminal()
                 && std::env::var_os("NO_COLOR").is_none(),
             verbose: common.verbose,
-            width: WIDTH,
+            width: DEFAULT_WIDTH,
         }),
         CheckFormat::Json => format!("{:#}\n", report.to_json()),
         CheckFormat::Junit => report

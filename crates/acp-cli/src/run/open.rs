@@ -13,12 +13,12 @@ use crate::login;
 use crate::start::StartFailure;
 
 /// How long to wait for the agent to offer an option.
-const OFFERED: Duration = Duration::from_secs(3);
+const OFFER_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Sets a config option, waiting for the agent to offer it. Some agents learn available values, such as the models of a
 /// server, only after the session is open.
 async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> acp::Result<()> {
-    let deadline = Instant::now() + OFFERED;
+    let deadline = Instant::now() + OFFER_TIMEOUT;
     let mut seen = 0;
     loop {
         let error = match session.set_config_option(key, value).await {

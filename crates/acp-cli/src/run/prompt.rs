@@ -13,14 +13,14 @@ use crate::exit::CommandExit;
 use crate::line_input;
 
 /// The maximum size of a file to embed in the prompt, in bytes. Larger files are linked.
-const EMBEDDED: u64 = 4 * 1024 * 1024;
+const MAX_EMBEDDED_SIZE: u64 = 4 * 1024 * 1024;
 
 /// The maximum length of input on stdin, in bytes.
-const LARGEST: u64 = 16 * 1024 * 1024;
+const MAX_STDIN_LEN: u64 = 16 * 1024 * 1024;
 
 /// How long to wait for the first byte on stdin before the prompt is sent without it. In scripts, stdin is often a pipe
 /// that nobody writes to.
-const SILENCE: Duration = Duration::from_secs(3);
+const STDIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Returns the prompt from the arguments, a file or stdin. Piped input is appended.
 pub(super) fn read(args: &RunArgs) -> Result<String, CommandExit> {
@@ -59,8 +59,8 @@ fn read_piped() -> Result<Option<String>, CommandExit> {
         let _ = read.send(bytes);
     });
     reading.map_err(|e| CommandExit::failed(format!("cannot read stdin: {e}")))?;
-    if begins.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-        let seconds = SILENCE.as_secs();
+    if begins.recv_timeout(STDIN_TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let seconds = STDIN_TIMEOUT.as_secs();
         eprintln!(
             "acp: no input on stdin after {seconds} s; sending the prompt without it (use `< /dev/null` to avoid waiting)"
         );
@@ -78,15 +78,15 @@ fn read_stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
     begun();
     waited?;
     let mut bytes = Vec::new();
-    stdin.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    stdin.take(MAX_STDIN_LEN + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn decode_text(bytes: std::io::Result<Vec<u8>>) -> Result<String, CommandExit> {
     let bytes = bytes.map_err(|e| CommandExit::usage(format!("stdin: {e}")))?;
-    if bytes.len() as u64 > LARGEST {
+    if bytes.len() as u64 > MAX_STDIN_LEN {
         let message =
-            format!("stdin: too large (limit: {LARGEST} bytes); pass a file with --attach");
+            format!("stdin: too large (limit: {MAX_STDIN_LEN} bytes); pass a file with --attach");
         return Err(CommandExit::usage(message));
     }
     String::from_utf8(bytes).map_err(|e| {
@@ -107,7 +107,7 @@ fn read_attachment(file: &Path) -> Result<Attachment, CommandExit> {
             file.display()
         )));
     }
-    Attachment::read(file, EMBEDDED).map_err(attachment_exit)
+    Attachment::read(file, MAX_EMBEDDED_SIZE).map_err(attachment_exit)
 }
 
 /// Builds the content of the prompt, using only types that the agent accepts.

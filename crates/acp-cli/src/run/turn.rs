@@ -23,10 +23,10 @@ use crate::start::{self, SLOW, SLOW_START, StartFailure};
 use crate::terminal_user::TerminalUser;
 
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long the agent must send nothing after the response to the prompt before the output ends.
-const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
+const QUIET_TIME: Duration = Duration::from_millis(50);
 
 /// One turn of an agent process.
 pub(super) struct AgentTurn<'a> {
@@ -149,7 +149,7 @@ impl AgentTurn<'_> {
                         return self.timeout_exit(Some(message));
                     }
                     timed_out = true;
-                    deadline = Some(Instant::now() + LAST_WORDS);
+                    deadline = Some(Instant::now() + CANCEL_TIMEOUT);
                     self.cancel(session).await;
                 }
                 revision = thread.changed(seen) => {
@@ -167,8 +167,7 @@ impl AgentTurn<'_> {
         self.show(&thread);
         if result.is_ok() {
             // Some agents send the response before their last updates.
-            while let Ok(revision) = tokio::time::timeout(AFTERTHOUGHTS, thread.changed(seen)).await
-            {
+            while let Ok(revision) = tokio::time::timeout(QUIET_TIME, thread.changed(seen)).await {
                 seen = revision;
                 self.show(&thread);
             }

@@ -11,7 +11,7 @@ use crate::screen;
 use crate::trace::lint::counted;
 
 /// The maximum number of findings on the page. If there are more, the trace is wrong everywhere.
-const FINDINGS: usize = 10_000;
+const MAX_FINDINGS: usize = 10_000;
 
 pub(super) fn html(args: &HtmlArgs) -> CommandExit {
     let reader = match TraceReader::open(&args.file) {
@@ -81,7 +81,7 @@ fn collect_findings(file: &Path) -> Vec<PageFinding> {
     let mut lint = TraceLinter::new();
     let mut findings = Vec::new();
     let mut add = |problems: Vec<LintFinding>| {
-        let room = FINDINGS - findings.len();
+        let room = MAX_FINDINGS - findings.len();
         findings.extend(problems.into_iter().take(room).map(|problem| PageFinding {
             line: problem.line,
             level: problem.level.to_string(),

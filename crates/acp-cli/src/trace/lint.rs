@@ -14,7 +14,7 @@ use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
 /// How many bytes of output to collect before printing them.
-const PRINT: usize = 64 * 1024;
+const PRINT_SIZE: usize = 64 * 1024;
 
 pub(super) fn lint(args: &LintArgs) -> CommandExit {
     let of_file =
@@ -34,7 +34,7 @@ pub(super) fn lint(args: &LintArgs) -> CommandExit {
             }
             Err(e) => return of_file(&e),
         }
-        if told.out.len() > PRINT && !told.print() {
+        if told.out.len() > PRINT_SIZE && !told.print() {
             return CommandExit::UNREAD;
         }
     }

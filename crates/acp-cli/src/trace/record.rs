@@ -20,10 +20,10 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How long to wait for the exit of an agent that has closed its stdout, so that its exit code can be reported. Also,
 /// how long a client may read nothing of an exited agent's remaining output.
-const ENDING: Duration = Duration::from_millis(500);
+const EXIT_WAIT: Duration = Duration::from_millis(500);
 
 /// How long writing the last records may take.
-const LAST_WRITES: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) async fn record(args: RecordArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -46,7 +46,7 @@ pub(super) async fn record(args: RecordArgs) -> CommandExit {
     };
     let exit = relay_messages(&command, &recorder, &mut signals).await;
     // Write the last messages to the file before exiting.
-    let finished = tokio::task::spawn_blocking(move || recorder.finish(LAST_WRITES));
+    let finished = tokio::task::spawn_blocking(move || recorder.finish(WRITE_TIMEOUT));
     let _ = finished.await;
     exit
 }
@@ -177,7 +177,7 @@ async fn wait_first_end(
 
 /// Describes why an agent has closed its stdout.
 async fn agent_end_text(process: &AgentProcess) -> String {
-    match tokio::time::timeout(ENDING, process.wait()).await {
+    match tokio::time::timeout(EXIT_WAIT, process.wait()).await {
         Ok(exit) => format!("the agent exited: {exit}"),
         Err(_) => "the agent closed the connection".to_owned(),
     }
@@ -210,7 +210,7 @@ async fn drain_output(ends: &mut mpsc::Receiver<EndedRelay>, to_client: &RelayHa
     let mut progress = to_client.progress();
     loop {
         // The channel closes after the second direction ends. The client's direction may keep reading forever.
-        match tokio::time::timeout(ENDING, ends.recv()).await {
+        match tokio::time::timeout(EXIT_WAIT, ends.recv()).await {
             Ok(Some((Side::Client, _))) => {}
             Ok(_) => return,
             Err(_) if to_client.progress() == progress => return,

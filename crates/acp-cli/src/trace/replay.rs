@@ -18,7 +18,7 @@ use crate::trace::lint::counted;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// The maximum length of a value to show, in characters.
-const SHOWN: usize = 100;
+const MAX_VALUE_LEN: usize = 100;
 
 pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     let mut signals = match Signals::listen() {
@@ -133,7 +133,7 @@ fn shorten(value: Option<&Value>) -> String {
         return "missing".to_owned();
     };
     let text = value.to_string();
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_VALUE_LEN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }

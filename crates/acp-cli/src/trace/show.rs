@@ -15,28 +15,28 @@ use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
 /// How often to look for new records in a trace that is still being recorded.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The width of the columns before the summary.
-const BEFORE: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME + 1 + TOOK + 1;
+const PREFIX_WIDTH: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME_WIDTH + 1 + DURATION_WIDTH + 1;
 
 /// The width of the name column.
-const NAME: usize = 26;
+const NAME_WIDTH: usize = 26;
 
 /// The width of the response time column.
-const TOOK: usize = 9;
+const DURATION_WIDTH: usize = 9;
 
 /// The minimum width of a summary beside the other columns. If there is less space, it goes below them.
-const LEAST: usize = 40;
+const MIN_SUMMARY_WIDTH: usize = 40;
 
 /// The maximum number of lines to show of a summary.
-const LINES: usize = 6;
+const MAX_SUMMARY_LINES: usize = 6;
 
 /// The maximum width of a summary if the line width is not limited, in columns.
-const PLAIN: usize = 2000;
+const MAX_SUMMARY_WIDTH: usize = 2000;
 
 /// How many bytes of output to collect before printing them.
-const PRINT: usize = 64 * 1024;
+const PRINT_SIZE: usize = 64 * 1024;
 
 pub(super) async fn show(args: &ShowArgs) -> CommandExit {
     let of_file =
@@ -58,7 +58,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
                 Err(e) if e.is_line_error() => view.push_note(&e.to_string()),
                 Err(e) => return of_file(&e),
             }
-            if !view.print(PRINT) {
+            if !view.print(PRINT_SIZE) {
                 return CommandExit::UNREAD;
             }
         }
@@ -71,7 +71,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
             break;
         }
         tokio::select! {
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
             _ = tokio::signal::ctrl_c() => return CommandExit::CANCELLED,
         }
     }
@@ -188,21 +188,24 @@ impl<'a> TraceOutput<'a> {
         if let Some(id) = &entry.id {
             let id = truncate_to_width(&terminal_text::clean_line(&id.to_string()), 10);
             let answer = matches!(entry.kind, TraceEntryKind::Response | TraceEntryKind::Error);
-            name = truncate_to_width(&name, NAME - 2 - id.width());
+            name = truncate_to_width(&name, NAME_WIDTH - 2 - id.width());
             name.push_str(if answer { " =" } else { " #" });
             name.push_str(&id);
         } else if entry.records > 1 {
             let times = format!(" ×{}", entry.records);
-            name = truncate_to_width(&name, NAME - times.width());
+            name = truncate_to_width(&name, NAME_WIDTH - times.width());
             name.push_str(&times);
         }
         self.out.push(' ');
         self.push_styled(
             color,
-            &format!("{arrow} {}", pad(&truncate_to_width(&name, NAME), NAME)),
+            &format!(
+                "{arrow} {}",
+                pad(&truncate_to_width(&name, NAME_WIDTH), NAME_WIDTH)
+            ),
         );
         let took = entry.duration_us.map(format_duration).unwrap_or_default();
-        self.out.push_str(&format!(" {took:>TOOK$} "));
+        self.out.push_str(&format!(" {took:>DURATION_WIDTH$} "));
         let mut summary = terminal_text::clean_text(&entry.summary);
         if let Some(session) = entry
             .session
@@ -229,15 +232,15 @@ impl<'a> TraceOutput<'a> {
     fn push_summary(&mut self, style: Style, text: &str) {
         let Some(width) = self.width else {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            self.push_styled(style, &truncate_to_width(&text, PLAIN));
+            self.push_styled(style, &truncate_to_width(&text, MAX_SUMMARY_WIDTH));
             self.out.push('\n');
             return;
         };
-        let beside = width.saturating_sub(BEFORE) >= LEAST;
-        let indent = if beside { BEFORE } else { 4 };
+        let beside = width.saturating_sub(PREFIX_WIDTH) >= MIN_SUMMARY_WIDTH;
+        let indent = if beside { PREFIX_WIDTH } else { 4 };
         let mut lines = wrap(text, width.saturating_sub(indent).max(16));
-        let more = lines.len() > LINES;
-        lines.truncate(LINES);
+        let more = lines.len() > MAX_SUMMARY_LINES;
+        lines.truncate(MAX_SUMMARY_LINES);
         if let (true, Some(last)) = (more, lines.last_mut()) {
             last.pop();
             last.push('…');
@@ -345,7 +348,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     for line in text.trim_end().lines() {
         let line = line.replace('\t', "    ");
         let mut rest = line.as_str();
-        while lines.len() <= LINES {
+        while lines.len() <= MAX_SUMMARY_LINES {
             let end = fitting_len(rest, width);
             let (fit, behind) = rest.split_at(end);
             lines.push(fit.to_owned());
@@ -354,7 +357,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
                 break;
             }
         }
-        if lines.len() > LINES {
+        if lines.len() > MAX_SUMMARY_LINES {
             break;
         }
     }
@@ -437,7 +440,7 @@ mod tests {
         assert_eq!(wrap("a\nb\n", 8), ["a", "b"]);
         assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
         assert_eq!(truncate_to_width("漢字漢字", 5), "漢字…");
-        assert_eq!(wrap(&"x".repeat(100), 10).len(), LINES + 1);
+        assert_eq!(wrap(&"x".repeat(100), 10).len(), MAX_SUMMARY_LINES + 1);
         assert_eq!(wrap("漢", 1), ["漢"]);
     }
 

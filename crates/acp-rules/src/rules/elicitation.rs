@@ -12,7 +12,7 @@ rules! {
 }
 
 /// The maximum number of elicitations to remember.
-const ELICITATIONS: usize = 1024;
+const MAX_ELICITATIONS: usize = 1024;
 
 /// The URL elicitations that the agent has created, by id.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Elicitations(BoundedTable<()>);
 
 impl Elicitations {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(ELICITATIONS))
+        Self(BoundedTable::of(MAX_ELICITATIONS))
     }
 
     pub(super) fn create(&mut self, params: &Value) {

@@ -12,7 +12,7 @@ rules! {
 }
 
 /// The maximum number of messages to remember for each session.
-const MESSAGES: usize = 1024;
+const MAX_MESSAGES: usize = 1024;
 
 /// The messages of a session by id: whether each is from the user, and where it was first seen.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 
 impl SessionMessages {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MESSAGES))
+        Self(BoundedTable::of(MAX_MESSAGES))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {

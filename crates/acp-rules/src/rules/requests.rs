@@ -18,14 +18,14 @@ rules! {
 }
 
 /// The maximum number of pending requests to remember.
-const OPEN: usize = 16 * 1024;
+const MAX_PENDING: usize = 16 * 1024;
 
 /// The maximum number of request ids to remember after their response.
-const ANSWERED: usize = 1024;
+const MAX_ANSWERED: usize = 1024;
 
 /// How long a request must have been pending at the end of the conversation to count as unanswered, in microseconds
 /// since it was sent or cancelled.
-const LONG: u64 = 30_000_000;
+const MAX_WAIT_US: u64 = 30_000_000;
 
 /// A pending request.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl OpenRequests {
             open.duplicates += 1;
             return;
         }
-        if self.open.len() >= OPEN {
+        if self.open.len() >= MAX_PENDING {
             self.overflowed = true;
             return;
         }
@@ -101,7 +101,7 @@ impl OpenRequests {
         if let Some(open) = self.open.remove(&key) {
             let answered = self.answered_ids.entry(direction).or_default();
             answered.push_back(key.1);
-            if answered.len() > ANSWERED {
+            if answered.len() > MAX_ANSWERED {
                 answered.pop_front();
             }
             return Some(open);
@@ -181,7 +181,7 @@ impl OpenRequests {
             let unwanted = open.turn_cancelled_at.or(open.cancelled_at);
             let since = unwanted.unwrap_or(open.sent_at).time_us;
             let may_last = unwanted.is_none() && may_take_long(&open.method);
-            !may_last && now.saturating_sub(since) >= LONG
+            !may_last && now.saturating_sub(since) >= MAX_WAIT_US
         };
         for direction in [Direction::ToAgent, Direction::ToClient] {
             for open in self.take_matching(|asked, open| asked == direction && long(asked, open)) {

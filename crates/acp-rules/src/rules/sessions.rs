@@ -24,13 +24,13 @@ rules! {
 }
 
 /// The maximum number of sessions to remember.
-const SESSIONS: usize = 1024;
+const MAX_SESSIONS: usize = 1024;
 
 /// The maximum number of messages about unknown sessions to remember.
-const EARLY: usize = 64;
+const MAX_EARLY_MESSAGES: usize = 64;
 
 /// Methods whose response has the id of a new session.
-const OPENING: &[&str] = &["session/new", "session/fork"];
+const OPENING_METHODS: &[&str] = &["session/new", "session/fork"];
 
 /// A session, with the state that the rules need.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(super) struct RuleSessions {
 impl RuleSessions {
     pub(super) fn new() -> Self {
         Self {
-            table: BoundedTable::of(SESSIONS),
+            table: BoundedTable::of(MAX_SESSIONS),
             early_messages: Vec::new(),
             listed: false,
         }
@@ -171,8 +171,8 @@ impl RuleSessions {
                 None if !self.table.is_new(id) => {}
                 // Agents also report the titles of listed sessions that are not open here.
                 None if kind == "session_info_update" && self.listed => {}
-                None if requests.is_waiting(OPENING, None) => {
-                    if self.early_messages.len() < EARLY {
+                None if requests.is_waiting(OPENING_METHODS, None) => {
+                    if self.early_messages.len() < MAX_EARLY_MESSAGES {
                         self.early_messages.push((id.to_owned(), found.position));
                     }
                 }
@@ -181,7 +181,7 @@ impl RuleSessions {
                     found.add(&UNKNOWN, Side::Agent, text);
                 }
             }
-            if !requests.is_waiting(OPENING, None) {
+            if !requests.is_waiting(OPENING_METHODS, None) {
                 // Remember the session, so that it is reported once.
                 let _ = self.get_or_insert(id);
                 return;
@@ -284,7 +284,7 @@ impl RuleSessions {
                 session.config.apply_session_setup(found, result);
             }
         }
-        if requests.is_waiting(OPENING, None) {
+        if requests.is_waiting(OPENING_METHODS, None) {
             return;
         }
         for (id, early) in std::mem::take(&mut self.early_messages) {

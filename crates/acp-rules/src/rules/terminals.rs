@@ -20,7 +20,7 @@ rules! {
 }
 
 /// The maximum number of terminals to remember.
-const TERMINALS: usize = 4096;
+const MAX_TERMINALS: usize = 4096;
 
 /// A client terminal.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct RuleTerminals(BoundedTable<RuleTerminal>);
 
 impl RuleTerminals {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(TERMINALS))
+        Self(BoundedTable::of(MAX_TERMINALS))
     }
 
     /// Checks an agent's request about a terminal.
@@ -142,7 +142,7 @@ pub(super) struct DisplayTerminals(BoundedTable<()>);
 
 impl DisplayTerminals {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(TERMINALS))
+        Self(BoundedTable::of(MAX_TERMINALS))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {

@@ -67,7 +67,7 @@ impl ExpectedConversation {
         self.now.index += 1;
         self.now.time_us += 1000;
         let found = self.rules.check_message(self.now, direction, message);
-        assert_eq!(told(&found), expected, "{message}: {found:?}");
+        assert_eq!(describe_findings(&found), expected, "{message}: {found:?}");
     }
 
     /// Sends a message from the agent, and expects these findings.
@@ -137,7 +137,7 @@ impl ExpectedConversation {
         let mut found = self.rules.close_side(self.now, Direction::ToClient);
         found.extend(self.rules.close_side(self.now, Direction::ToAgent));
         found.extend(self.rules.end(self.now));
-        assert_eq!(told(&found), expected, "{found:?}");
+        assert_eq!(describe_findings(&found), expected, "{found:?}");
     }
 
     /// Closes both outputs, first the client's, ends the conversation, and expects these findings.
@@ -146,11 +146,11 @@ impl ExpectedConversation {
         let mut found = self.rules.close_side(self.now, Direction::ToAgent);
         found.extend(self.rules.close_side(self.now, Direction::ToClient));
         found.extend(self.rules.end(self.now));
-        assert_eq!(told(&found), expected, "{found:?}");
+        assert_eq!(describe_findings(&found), expected, "{found:?}");
     }
 }
 
-fn told(found: &[Finding]) -> String {
+fn describe_findings(found: &[Finding]) -> String {
     let told = found.iter().map(|f| format!("{} {}", f.rule.name, f.side));
     told.collect::<Vec<_>>().join(", ")
 }

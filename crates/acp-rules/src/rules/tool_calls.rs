@@ -15,7 +15,7 @@ rules! {
 }
 
 /// The maximum number of tool calls to remember for each session.
-const CALLS: usize = 1024;
+const MAX_CALLS: usize = 1024;
 
 /// A tool call, with the state that the rules need.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct RuleToolCalls(BoundedTable<RuleToolCall>);
 
 impl RuleToolCalls {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(CALLS))
+        Self(BoundedTable::of(MAX_CALLS))
     }
 
     pub(super) fn update(

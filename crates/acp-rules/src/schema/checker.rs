@@ -9,13 +9,13 @@ use super::notation::{ShapeDefinition, ShapeField, ShapeObject, ShapeType, Shape
 use super::shapes::Schema;
 
 /// The maximum depth to check. No shape is deeper: below that, everything is of type `any`.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// The maximum number of faults to report for one message.
-const MOST: usize = 256;
+const MAX_FAULTS: usize = 256;
 
 /// The maximum length of a quoted string.
-const QUOTED: usize = 80;
+const MAX_QUOTE_LEN: usize = 80;
 
 impl Schema {
     /// Checks a value against the shape `name`, such as `PromptRequest`, and returns the faults. Returns none if there
@@ -46,7 +46,7 @@ struct SchemaChecker<'a> {
 
 impl<'a> SchemaChecker<'a> {
     fn add_fault(&mut self, kind: SchemaFaultKind) {
-        if self.faults.len() < MOST {
+        if self.faults.len() < MAX_FAULTS {
             let path = self.path.clone();
             self.faults.push(SchemaFault { path, kind });
         }
@@ -62,7 +62,7 @@ impl<'a> SchemaChecker<'a> {
             PathSegment::Item(index) => write!(self.path, "[{index}]"),
         };
         self.depth += 1;
-        if self.depth <= DEEPEST {
+        if self.depth <= MAX_DEPTH {
             work(self);
         }
         self.depth -= 1;
@@ -405,7 +405,7 @@ fn describe_type(of: &ShapeType) -> String {
 
 /// Truncates a string to a readable length.
 fn truncate(text: &str) -> String {
-    match text.char_indices().nth(QUOTED) {
+    match text.char_indices().nth(MAX_QUOTE_LEN) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }

@@ -13,10 +13,10 @@ use acp_rules::Side;
 use summary::EntrySummary;
 
 /// The maximum number of pending requests to remember. Responses to further requests are shown without their method.
-const PENDING: usize = 64 * 1024;
+const MAX_PENDING: usize = 64 * 1024;
 
 /// The maximum length of an entry's summary, in bytes.
-const TEXT: usize = 16 * 1024;
+const MAX_SUMMARY_LEN: usize = 16 * 1024;
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,7 +205,7 @@ impl EntryBuilder {
             Ok(Incoming::Request { id, method, params }) => {
                 let params = value(params);
                 let session = session_id_of(&params);
-                if self.pending.len() < PENDING {
+                if self.pending.len() < MAX_PENDING {
                     let pending = UnansweredRequest {
                         method: method.clone().into_owned(),
                         session: session.clone(),
@@ -337,8 +337,8 @@ fn event_entry(record: &TraceRecord, event: &TraceEvent) -> Option<TraceEntry> {
 
 /// Truncates text to the maximum length of a summary.
 fn truncate(text: &mut String) {
-    if text.len() > TEXT {
-        let mut end = TEXT;
+    if text.len() > MAX_SUMMARY_LEN {
+        let mut end = MAX_SUMMARY_LEN;
         while !text.is_char_boundary(end) {
             end -= 1;
         }

@@ -17,7 +17,7 @@ use FlagForm::{Attached, Next};
 use SecretPart::{After, All, Cookie, Form, Header};
 
 /// The maximum depth of nested command lines to search: `ssh host "bash -c 'curl …'"`.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// Finds secrets in the arguments of one command. Arguments must be passed in order.
 #[derive(Debug, Default)]
@@ -181,7 +181,13 @@ pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     while let Some(start) = next {
         next = names.next();
         let line = text.get(start..next.unwrap_or(text.len()));
-        collect_secrets(line.unwrap_or_default(), start, false, DEEPEST, &mut found);
+        collect_secrets(
+            line.unwrap_or_default(),
+            start,
+            false,
+            MAX_DEPTH,
+            &mut found,
+        );
     }
     found.sort_by_key(|secret| (secret.start, secret.end));
     replace_ranges(text, &found)
@@ -217,7 +223,7 @@ fn collect_secrets(
     let mut words = ShellWords {
         text,
         offset: 0,
-        within_quotes: depth == DEEPEST,
+        within_quotes: depth == MAX_DEPTH,
     };
     while let Some(token) = words.next() {
         let ShellToken::Word { place, quoted } = token else {
@@ -226,7 +232,7 @@ fn collect_secrets(
         };
         let word = text.get(place.clone()).unwrap_or_default();
         let secrets = arguments.find_secrets_in(word);
-        if secrets.is_empty() && depth < DEEPEST {
+        if secrets.is_empty() && depth < MAX_DEPTH {
             for inner in quoted {
                 let line = text.get(inner.clone()).unwrap_or_default();
                 if line.contains(' ') {

@@ -46,13 +46,13 @@ pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> 
 }
 
 /// Names of fields that have the arguments of a program.
-const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+const ARGUMENT_FIELDS: &[&str] = &["args", "arguments", "argv"];
 
 /// Names of fields that have a command line, or text with one in it.
-const COMMANDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
+const COMMAND_FIELDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
 
 /// The maximum number of strings in a list to keep for checking them together. No command has more arguments.
-const MOST_ARGUMENTS: usize = 4096;
+const MAX_ARGUMENTS: usize = 4096;
 
 /// Which strings and numbers to replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -204,7 +204,7 @@ impl RedactionWalk<'_> {
         }
         match self.frames.last_mut() {
             // The program may come after its arguments.
-            Some(parent) if !frame.is_object && ARGUMENTS.contains(&parent.name.as_str()) => {
+            Some(parent) if !frame.is_object && ARGUMENT_FIELDS.contains(&parent.name.as_str()) => {
                 parent.arguments = frame.arguments;
             }
             _ => self.redact_arguments(frame.program.as_deref(), &frame.arguments),
@@ -226,7 +226,7 @@ impl RedactionWalk<'_> {
     /// Returns `true` if the next string is a command line or may contain one.
     fn is_command(&self) -> bool {
         self.frames.last().is_some_and(|frame| {
-            frame.is_object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
+            frame.is_object && !frame.awaits_name && COMMAND_FIELDS.contains(&frame.name.as_str())
         })
     }
 
@@ -303,7 +303,7 @@ impl RedactionWalk<'_> {
                 }
             } else {
                 frame.is_after_flag = names::is_secret_flag(&read);
-                if hide == RedactionMode::Keep && frame.arguments.len() < MOST_ARGUMENTS {
+                if hide == RedactionMode::Keep && frame.arguments.len() < MAX_ARGUMENTS {
                     frame.arguments.push((place, read.into_owned()));
                 }
             }

@@ -16,7 +16,7 @@ pub(super) enum NameKind {
 }
 
 /// Words that hint at a secret.
-const WORDS: &[&str] = &[
+const SECRET_WORDS: &[&str] = &[
     "passw",
     "passphrase",
     "pwd",
@@ -27,7 +27,7 @@ const WORDS: &[&str] = &[
 ];
 
 /// Hints that consist of several words, which may be separated in various ways.
-const COMPOUND: &[&str] = &[
+const COMPOUND_WORDS: &[&str] = &[
     "apikey",
     "accesskey",
     "privatekey",
@@ -49,14 +49,14 @@ pub(super) fn kind_of_name(name: &str) -> NameKind {
         "accounts" => return NameKind::Token,
         _ => {}
     }
-    if WORDS.iter().any(|word| lower.contains(word)) {
+    if SECRET_WORDS.iter().any(|word| lower.contains(word)) {
         return NameKind::Secret;
     }
     let squeezed: String = lower
         .chars()
         .filter(|c| !matches!(c, '_' | '-' | '.' | ' '))
         .collect();
-    if COMPOUND.iter().any(|word| squeezed.contains(word)) {
+    if COMPOUND_WORDS.iter().any(|word| squeezed.contains(word)) {
         return NameKind::Secret;
     }
     if lower.contains("token") {

@@ -72,13 +72,13 @@ const NEEDLES: &[&str] = &[
 ];
 
 /// The length of the longest needle.
-const LONGEST: usize = 11;
+const MAX_NEEDLE_LEN: usize = 11;
 
 /// The maximum size of the buffer that is kept for the next search, in bytes.
-const KEPT: usize = 1024 * 1024;
+const MAX_KEPT_BUFFER: usize = 1024 * 1024;
 
 /// The bit that distinguishes uppercase from lowercase ASCII letters.
-const CASE: u8 = 0x20;
+const CASE_BIT: u8 = 0x20;
 
 /// The compiled search. It ignores case by setting the case bit in all bytes of needles and text. This causes a few
 /// false matches, but processors can do it for many bytes at once.
@@ -103,7 +103,7 @@ impl NeedleSearch {
 
     pub(super) fn scan<'a>(&'a self, bytes: &[u8], folded: &'a mut Vec<u8>) -> NeedleScan<'a> {
         folded.clear();
-        folded.extend(bytes.iter().map(|byte| byte | CASE));
+        folded.extend(bytes.iter().map(|byte| byte | CASE_BIT));
         NeedleScan {
             needles: self,
             folded,
@@ -112,7 +112,7 @@ impl NeedleSearch {
 }
 
 fn fold(needle: &str) -> Vec<u8> {
-    needle.bytes().map(|byte| byte | CASE).collect()
+    needle.bytes().map(|byte| byte | CASE_BIT).collect()
 }
 
 /// A search through bytes.
@@ -162,12 +162,12 @@ impl GatheredLines {
     /// Adds a line whose first `shared` bytes are the same as those of the previous line.
     pub(crate) fn push(&mut self, line: &[u8], shared: usize) {
         // A needle may start in the shared bytes and end after them.
-        let in_line = shared.saturating_sub(LONGEST - 1);
+        let in_line = shared.saturating_sub(MAX_NEEDLE_LEN - 1);
         let part = line.get(in_line..).unwrap_or_default();
         let start = self.folded.len();
-        self.folded.extend(part.iter().map(|byte| byte | CASE));
+        self.folded.extend(part.iter().map(|byte| byte | CASE_BIT));
         // A separator that occurs in no needle.
-        self.folded.push(b'\n' | CASE);
+        self.folded.push(b'\n' | CASE_BIT);
         let part = GatheredPart {
             start,
             line_offset: in_line,
@@ -202,7 +202,7 @@ impl GatheredLines {
         self.last_needle_end = last;
         self.parts.clear();
         self.folded.clear();
-        self.folded.shrink_to(KEPT);
+        self.folded.shrink_to(MAX_KEPT_BUFFER);
     }
 }
 
@@ -234,8 +234,8 @@ mod tests {
     #[test]
     fn no_needle_is_too_long_or_goes_over_the_end_of_a_line() {
         for needle in NEEDLES {
-            assert!(needle.len() <= LONGEST, "{needle}");
-            assert!(!fold(needle).contains(&(b'\n' | CASE)), "{needle}");
+            assert!(needle.len() <= MAX_NEEDLE_LEN, "{needle}");
+            assert!(!fold(needle).contains(&(b'\n' | CASE_BIT)), "{needle}");
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 /// Keys with well-known prefixes, and other text of a recognizable form.
-const FORMS: &[&str] = &[
+const KEY_PATTERNS: &[&str] = &[
     r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
     // Not after a letter: `task-list` is not a key. Only ASCII letters count, since other scripts use no spaces.
     r"(?-u:\b)(sk-|sk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|ASIA|AIza|hf_|npm_|pypi-|xai-|gsk_|ya29\.)[A-Za-z0-9_-]{8,}",
@@ -26,7 +26,7 @@ const FORMS: &[&str] = &[
 ];
 
 /// Assignments in messages, where most text is about something else.
-const STRICT: &[&str] = &[
+const MESSAGE_PATTERNS: &[&str] = &[
     r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
     r"(?i)('[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*'\s*:\s*')(?:[^'\\]|\\.)+",
@@ -34,7 +34,7 @@ const STRICT: &[&str] = &[
 ];
 
 /// Assignments in the output of programs, outside messages.
-const LOOSE: &[&str] = &[
+const OUTPUT_PATTERNS: &[&str] = &[
     r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
 ];
 
@@ -59,7 +59,9 @@ fn compile(patterns: &[&[&str]]) -> Vec<Regex> {
 impl SecretPatterns {
     /// Redacts text in a message. Returns `None` if there are no secrets.
     pub(super) fn redact_string(&self, text: &str) -> Option<String> {
-        let strict = self.in_strings.get_or_init(|| compile(&[FORMS, STRICT]));
+        let strict = self
+            .in_strings
+            .get_or_init(|| compile(&[KEY_PATTERNS, MESSAGE_PATTERNS]));
         replace(strict, text)
     }
 
@@ -67,7 +69,7 @@ impl SecretPatterns {
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self
             .in_plain
-            .get_or_init(|| compile(&[FORMS, STRICT, LOOSE]));
+            .get_or_init(|| compile(&[KEY_PATTERNS, MESSAGE_PATTERNS, OUTPUT_PATTERNS]));
         replace(loose, text)
     }
 }
@@ -101,7 +103,7 @@ mod tests {
 
     #[test]
     fn all_patterns_are_patterns() {
-        for pattern in [FORMS, STRICT, LOOSE].concat() {
+        for pattern in [KEY_PATTERNS, MESSAGE_PATTERNS, OUTPUT_PATTERNS].concat() {
             let compiled = Regex::new(pattern).unwrap_or_else(|e| panic!("{pattern}: {e}"));
             assert!(matches!(compiled.captures_len(), 2..=3), "{pattern}");
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use acp_rules::REDACTED;
 
 /// Fields with an id that is different each time.
-const IDS: &[&str] = &[
+const ID_FIELDS: &[&str] = &[
     "sessionId",
     "toolCallId",
     "terminalId",
@@ -71,7 +71,7 @@ impl LiveIds {
             Value::Object(members) => {
                 for (name, member) in members {
                     let live = match member.as_str() {
-                        Some(id) if IDS.contains(&name.as_str()) => self.0.get(id),
+                        Some(id) if ID_FIELDS.contains(&name.as_str()) => self.0.get(id),
                         _ => None,
                     };
                     match live {
@@ -172,6 +172,6 @@ impl Comparison<'_> {
     fn is_id(&self) -> bool {
         self.path
             .last()
-            .is_some_and(|name| IDS.contains(&name.as_str()))
+            .is_some_and(|name| ID_FIELDS.contains(&name.as_str()))
     }
 }

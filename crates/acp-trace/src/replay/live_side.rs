@@ -12,7 +12,7 @@ use crate::format::LONGEST_MESSAGE;
 
 /// The number of messages to read ahead. They are taken out during writes, so that two sides writing to each other do
 /// not block each other.
-const AHEAD: usize = 64;
+const READ_AHEAD: usize = 64;
 
 pub(super) struct LiveSide {
     incoming: mpsc::Receiver<io::Result<Value>>,
@@ -22,7 +22,7 @@ pub(super) struct LiveSide {
 impl LiveSide {
     pub(super) fn new(transport: Transport) -> Self {
         let (reader, writer) = transport.into_split();
-        let (sender, incoming) = mpsc::channel(AHEAD);
+        let (sender, incoming) = mpsc::channel(READ_AHEAD);
         // The task ends with its input, or when the receiver is dropped.
         tokio::spawn(read_messages(reader, sender));
         Self {

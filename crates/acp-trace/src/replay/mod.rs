@@ -24,13 +24,13 @@ use compare::{LiveIds, compare};
 use live_side::LiveSide;
 
 /// The maximum total size of a trace's messages, in bytes.
-const MESSAGES: usize = 256 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 256 * 1024 * 1024;
 
 /// The maximum number of live messages that wait to be matched.
-const UNMATCHED: usize = 16 * 1024;
+const MAX_UNMATCHED: usize = 16 * 1024;
 
 /// The maximum number of differences to report. Further ones are only counted.
-const DIFFERENCES: usize = 1000;
+const MAX_DIFFERENCES: usize = 1000;
 
 /// Settings of a replay.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub enum LoadError {
     #[error(transparent)]
     Read(#[from] TraceReadError),
     /// The messages are too large to keep in memory.
-    #[error("too large: more than {} MiB of messages", MESSAGES / 1024 / 1024)]
+    #[error("too large: more than {} MiB of messages", MAX_MESSAGE_BYTES / 1024 / 1024)]
     TooLarge,
     /// The trace has no messages.
     #[error("contains no messages")]
@@ -117,7 +117,7 @@ pub struct ReplayReport {
 
 impl ReplayReport {
     fn add(&mut self, difference: Difference) {
-        if self.differences.len() < DIFFERENCES {
+        if self.differences.len() < MAX_DIFFERENCES {
             self.differences.push(difference);
         } else {
             self.omitted += 1;
@@ -194,7 +194,7 @@ impl TraceReplay {
                 _ => continue,
             };
             kept += bytes.len();
-            if kept > MESSAGES {
+            if kept > MAX_MESSAGE_BYTES {
                 return Err(LoadError::TooLarge);
             }
             steps.push(ReplayStep {
@@ -413,7 +413,7 @@ impl ReplayPlayer<'_> {
     }
 
     fn queue_message(&mut self, message: Value) {
-        if self.unmatched.len() >= UNMATCHED
+        if self.unmatched.len() >= MAX_UNMATCHED
             && let Some(oldest) = self.unmatched.pop_front()
         {
             self.report_extra(oldest);

@@ -27,10 +27,10 @@ const SET: &str = "providers/set";
 const DISABLE: &str = "providers/disable";
 
 /// A name that no provider and no protocol has.
-const NONE: &str = "_acp-check/none";
+const UNKNOWN_NAME: &str = "_acp-check/none";
 
 /// A base URL that nothing listens at. No check makes a request to a model.
-const NOWHERE: &str = "http://127.0.0.1:9/acp-check";
+const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 
 /// A secret in the headers, which the agent must not return.
 const SECRET: &str = "acp-check-secret";
@@ -128,16 +128,16 @@ fn require_url(listed: &Value, provider: &Value, url: &str) -> Result<(), CheckS
 
 async fn sets_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
-    set_provider(harness, &provider, NOWHERE).await?;
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
-    require_url(&listed, &provider, NOWHERE)
+    require_url(&listed, &provider, UNREACHABLE_URL)
 }
 
 async fn replaces_settings(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
-    let other = format!("{NOWHERE}/other");
-    set_provider(harness, &provider, NOWHERE).await?;
+    let other = format!("{UNREACHABLE_URL}/other");
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     set_provider(harness, &provider, &other).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
@@ -146,7 +146,7 @@ async fn replaces_settings(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 
 async fn hides_headers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
-    set_provider(harness, &provider, NOWHERE).await?;
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let listed = harness.result("providers/list", json!({})).await?;
     restore_provider(harness, &provider).await?;
     require(!listed.to_string().contains(SECRET), || {
@@ -160,7 +160,7 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     let Some(provider) = found else {
         return skip("no provider can be set: each is required or supports no protocol");
     };
-    set_provider(harness, &provider, NOWHERE).await?;
+    set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let params = json!({"providerId": provider["providerId"]});
     harness.result(DISABLE, params).await?;
     let listed = current_provider(harness, &provider).await?;
@@ -196,14 +196,15 @@ async fn rejects_disabling_required(harness: &mut AgentHarness) -> Result<(), Ch
 
 async fn rejects_set_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_providers(harness).await?;
-    let params = json!({"providerId": NONE, "apiType": "openai", "baseUrl": NOWHERE});
+    let params =
+        json!({"providerId": UNKNOWN_NAME, "apiType": "openai", "baseUrl": UNREACHABLE_URL});
     harness.expect_error(SET, params, -32602).await
 }
 
 async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
     let id = &provider["providerId"];
-    let params = json!({"providerId": id, "apiType": NONE, "baseUrl": NOWHERE});
+    let params = json!({"providerId": id, "apiType": UNKNOWN_NAME, "baseUrl": UNREACHABLE_URL});
     let refused = harness.expect_error(SET, params, -32602).await;
     if matches!(refused, Err(CheckStop::Fail(_))) {
         restore_provider(harness, &provider).await?;
@@ -213,6 +214,6 @@ async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), Chec
 
 async fn disables_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_providers(harness).await?;
-    let params = json!({"providerId": NONE});
+    let params = json!({"providerId": UNKNOWN_NAME});
     harness.result(DISABLE, params).await.map(drop)
 }

@@ -13,7 +13,7 @@ checks! { V1 V2 Client "system-prompt";
     103 Must "A system prompt is not empty and contains only text." => sends_only_text;
 }
 
-const OPENING: &[&str] = &[
+const OPENING_METHODS: &[&str] = &[
     "session/new",
     "session/load",
     "session/resume",
@@ -26,7 +26,7 @@ async fn received_system_prompts(
 ) -> Result<Vec<(String, Value)>, CheckStop> {
     used(harness).await?;
     let opening = harness.messages.iter().filter(|message| {
-        OPENING.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
+        OPENING_METHODS.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
     });
     let given = opening.map(|message| {
         let prompt = message.params()["systemPrompt"].clone();

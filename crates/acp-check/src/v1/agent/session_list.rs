@@ -32,7 +32,7 @@ const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
 pub(crate) const NEW_TITLE: &str = "Set by the check";
 
 /// The maximum number of pages to request.
-const PAGES: usize = 200;
+const MAX_PAGES: usize = 200;
 
 /// Returns all listed sessions, requesting page after page up to the maximum.
 pub(super) async fn listed(
@@ -41,7 +41,7 @@ pub(super) async fn listed(
 ) -> Result<Vec<Value>, CheckStop> {
     let mut sessions = Vec::new();
     let mut params = params;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_PAGES {
         let mut page = harness.result("session/list", params.clone()).await?;
         match page["sessions"].take() {
             Value::Array(listed) => sessions.extend(listed),
@@ -56,7 +56,7 @@ pub(super) async fn listed(
             next => params["cursor"] = next,
         }
     }
-    skip(format!("the list has more than {PAGES} pages"))
+    skip(format!("the list has more than {MAX_PAGES} pages"))
 }
 
 /// Opens sessions, runs one turn in each, and returns their ids. Skips unless the agent can list sessions.

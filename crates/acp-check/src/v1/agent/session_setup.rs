@@ -108,7 +108,7 @@ async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckSto
 const MCP_SERVER: &str = include_str!("mcp_server.sh");
 
 /// How often to look for the files that the server writes.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Opens a session with an MCP server and sends a prompt. Returns the file that the server wrote: `started` has its
 /// argument and an environment variable, `initialized` the client's first request.
@@ -144,7 +144,7 @@ async fn read_server_note(
             if let Ok(noted) = std::fs::read_to_string(&file) {
                 return Ok(Some(noted));
             }
-            harness.collect(LOOK).await?;
+            harness.collect(POLL_INTERVAL).await?;
             if harness.wire.has_ended() {
                 return Ok(None);
             }

@@ -19,10 +19,10 @@ checks! { V1 Agent "slash-commands";
 }
 
 /// How long to wait for commands. An agent need not have any.
-const WAIT: Duration = Duration::from_secs(2);
+const COMMANDS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Names of commands that are assumed to change nothing.
-const HARMLESS: [&str; 4] = ["help", "status", "context", "usage"];
+const SAFE_COMMANDS: [&str; 4] = ["help", "status", "context", "usage"];
 
 /// Opens a session, and returns its id and its commands. Skips if it has none.
 async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
@@ -42,7 +42,7 @@ async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Va
             }
         }
     };
-    match timeout(WAIT, told).await {
+    match timeout(COMMANDS_TIMEOUT, told).await {
         Ok(commands) => match commands? {
             commands if commands.is_empty() => skip("the agent has no commands"),
             commands => Ok((session, commands)),
@@ -110,7 +110,7 @@ async fn find_safe_command(harness: &mut AgentHarness) -> Result<(String, String
     match commands
         .iter()
         .map(command_name)
-        .find(|name| HARMLESS.contains(name))
+        .find(|name| SAFE_COMMANDS.contains(name))
     {
         Some(name) => Ok((session, format!("/{name}"))),
         None => skip("the agent has no command that is known to be safe to run"),

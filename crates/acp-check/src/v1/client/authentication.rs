@@ -17,7 +17,7 @@ checks! { V1 Client "authentication";
 }
 
 /// Methods that require an open session.
-const IN_A_SESSION: &[&str] = &[
+const SESSION_METHODS: &[&str] = &[
     "session/prompt",
     "session/set_mode",
     "session/set_config_option",
@@ -54,7 +54,7 @@ async fn sends_no_prompt_without_login(harness: &mut ClientHarness) -> Result<()
         };
         let id = message.0["id"].clone();
         let method = message.method();
-        require(!IN_A_SESSION.contains(&method), || {
+        require(!SESSION_METHODS.contains(&method), || {
             format!("the client sent `{method}`, although no session is open")
         })?;
         // Reject every attempt.
@@ -93,5 +93,5 @@ async fn sends_no_prompt_after_failed_login(harness: &mut ClientHarness) -> Resu
     let (id, _) = wait_for_login(harness).await?;
     harness.wire.refuse(&id, -32603, "Wrong password").await?;
     harness.session = Value::Null;
-    watch(harness, IN_A_SESSION, "although the login failed").await
+    watch(harness, SESSION_METHODS, "although the login failed").await
 }

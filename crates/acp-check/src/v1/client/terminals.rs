@@ -32,7 +32,7 @@ checks! { V1 Client "terminals";
 pub(super) const TERMINALS: &str = "/clientCapabilities/terminal";
 
 /// A shell command that prints a word and then runs for a minute.
-const LONG: &str = "echo begun; exec sleep 60";
+const LONG_COMMAND: &str = "echo begun; exec sleep 60";
 
 /// A client terminal that a check has created.
 pub(super) struct CheckTerminal {
@@ -116,14 +116,14 @@ impl CheckTerminal {
 }
 
 async fn responds_at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    CheckTerminal::run(harness, LONG, json!({}))
+    CheckTerminal::run(harness, LONG_COMMAND, json!({}))
         .await?
         .done(harness)
         .await
 }
 
 async fn returns_output_while_running(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     let output = terminal.output(harness).await?;
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", but `terminal/output` returned {output:?}")
@@ -132,7 +132,7 @@ async fn returns_output_while_running(harness: &mut ClientHarness) -> Result<(),
 }
 
 async fn has_no_status_while_running(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.output(harness).await?;
     let answer = terminal.ask(harness, "terminal/output").await?;
     require(answer["exitStatus"].is_null(), || {
@@ -167,7 +167,7 @@ async fn returns_exit_code(harness: &mut ClientHarness) -> Result<(), CheckStop>
 }
 
 async fn waits_for_exit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     let id = harness
         .wire
         .ask("terminal/wait_for_exit", terminal.params())
@@ -185,7 +185,7 @@ async fn waits_for_exit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn supports_concurrent_waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     let mut open = Vec::new();
     for _ in 0..2 {
         open.push(
@@ -204,7 +204,7 @@ async fn supports_concurrent_waits(harness: &mut ClientHarness) -> Result<(), Ch
 }
 
 async fn kills_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.ask(harness, "terminal/kill").await?;
     let ended = terminal.ask(harness, "terminal/wait_for_exit").await;
     after("`terminal/kill`", ended)?;
@@ -212,7 +212,7 @@ async fn kills_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_output_after_kill(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let terminal = CheckTerminal::run(harness, LONG, json!({})).await?;
+    let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.output(harness).await?;
     terminal.ask(harness, "terminal/kill").await?;
     let answer = after(

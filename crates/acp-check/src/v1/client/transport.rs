@@ -24,7 +24,7 @@ checks! { V1 Client "transport";
 }
 
 /// The pause between two parts of a message, so that the client reads them separately.
-const BETWEEN: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Returns a request as a line, without its line end.
 fn request_line(id: &str) -> String {
@@ -64,7 +64,7 @@ async fn accepts_message_in_parts(harness: &mut ClientHarness) -> Result<(), Che
     let (head, tail) = line.split_at(line.len() / 2);
     harness.wire.note(format!("sending {line:?} in two parts"));
     harness.wire.send_bytes(head.as_bytes()).await?;
-    tokio::time::sleep(BETWEEN).await;
+    tokio::time::sleep(PAUSE).await;
     let sent = harness.wire.send_bytes(tail.as_bytes()).await;
     after("a message in two parts", sent)?;
     after(

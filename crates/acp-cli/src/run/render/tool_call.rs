@@ -14,14 +14,14 @@ use super::placeholder::placeholder;
 use crate::screen::ScreenOutput;
 
 /// The maximum number of lines to show of a tool's text. The output of commands is shown in full while they run.
-const LINES: usize = 12;
+const MAX_LINES: usize = 12;
 
 /// How long to compute a diff before using a coarser one.
 pub(super) const DIFFING: Duration = Duration::from_millis(200);
 
 /// How many bytes the end of one text must share with the beginning of another for the second to count as its
 /// continuation.
-const OVERLAP: usize = 80;
+const MIN_OVERLAP: usize = 80;
 
 /// Returns `true` if the model may still be writing the tool call, so that its title may change. It is not printed yet,
 /// since printed text cannot be changed. Content, locations or raw input show that the tool call is complete
@@ -249,11 +249,11 @@ impl ToolCallPart<'_, '_> {
         }
         self.begin();
         let lines: Vec<&str> = text.trim_end().lines().collect();
-        for line in lines.iter().take(LINES) {
+        for line in lines.iter().take(MAX_LINES) {
             self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
         }
-        if lines.len() > LINES {
-            let more = lines.len() - LINES;
+        if lines.len() > MAX_LINES {
+            let more = lines.len() - MAX_LINES;
             let s = if more == 1 { "" } else { "s" };
             self.out
                 .styled(self.out.styles.dim, &format!("  ... {more} more line{s}\n"));
@@ -322,7 +322,7 @@ fn appended_text<'t>(old: &str, new: &'t str) -> Option<&'t str> {
     // The start was truncated, so the new text starts with the end of the old one. An overlap of a few bytes may be
     // chance.
     let both = overlap_len(old.as_bytes(), new.as_bytes());
-    new.get(both..).filter(|_| both >= OVERLAP)
+    new.get(both..).filter(|_| both >= MIN_OVERLAP)
 }
 
 /// Returns the length of the longest prefix of `new` that is a suffix of `old`, in linear time (Knuth–Morris–Pratt
