@@ -1,24 +1,24 @@
-//! Reads and writes the text of a JSON string in pieces.
+//! Reads and writes the contents of a JSON string in pieces.
 //!
 //! `serde_json` reads and writes a string as a whole, and collects a string with escapes in a separate buffer. With
 //! this module, content as large as a file can be sent while it is being written, and read while it arrives.
 
-/// How far a piece of a string has been read.
+/// How far a piece of a JSON string has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StringProgress {
-    /// Up to the end of the piece, except for the last few bytes, which may be the start of a character or an escape.
+    /// To the end of the piece, except for the last few bytes, which may be the start of a character or of an escape.
     Incomplete,
-    /// Up to the quote that ends the string.
+    /// To the quote that ends the string.
     Complete,
-    /// Up to something that is invalid in a JSON string.
+    /// To something that is not valid in a JSON string.
     Invalid,
 }
 
 /// The length of the longest escape, a surrogate pair: `\ud83d\ude00`.
 const LONGEST_ESCAPE: usize = 12;
 
-/// Appends the text of this piece of a JSON string to `text`. Escapes are resolved; a lone surrogate is read as U+FFFD.
-/// Returns how many bytes of the piece were read, and why reading stopped.
+/// Decodes a piece of a JSON string and appends the result to `text`. Resolves escapes, and reads a lone surrogate as
+/// U+FFFD. Returns how many bytes of the piece were read, and why reading stopped.
 pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     let (valid, mut end) = match std::str::from_utf8(piece) {
         Ok(valid) => (valid, StringProgress::Incomplete),
@@ -62,7 +62,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
     (valid.len() - rest.len(), end)
 }
 
-/// Returns the number of bytes before the first one that is special in a JSON string.
+/// Returns the number of bytes before the first one that JSON strings must escape.
 fn plain_len(bytes: &[u8]) -> usize {
     const WORD: usize = size_of::<u64>();
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -83,8 +83,8 @@ fn plain_len(bytes: &[u8]) -> usize {
     from + rest.iter().position(special).unwrap_or(rest.len())
 }
 
-/// Reads an escape. Returns its character and the rest of the text, or `None` if the escape is invalid or may be
-/// incomplete.
+/// Reads the escape at the start of a string. Returns its character and the rest of the string, or `None` if the escape
+/// is invalid or may be incomplete.
 fn read_escape(from: &str) -> Option<(char, &str)> {
     let mut chars = from.strip_prefix('\\')?.chars();
     let character = match chars.next()? {
@@ -122,7 +122,7 @@ fn read_unicode_escape(digits: &str) -> Option<(char, &str)> {
     }
 }
 
-/// Appends a text as it is written between the quotes of a JSON string.
+/// Appends a string, escaped as between the quotes of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut rest = text.as_bytes();
@@ -151,13 +151,13 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Reads four hexadecimal digits. Returns their value and the rest of the text.
+/// Reads four hexadecimal digits. Returns their value and the rest of the string.
 fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
     Some((code_unit(digits.as_bytes())?, rest))
 }
 
-/// Returns the value of hexadecimal digits.
+/// Parses hexadecimal digits. Returns `None` if there is anything else among them.
 pub(crate) fn code_unit(digits: &[u8]) -> Option<u16> {
     // `from_str_radix` would accept a sign, too.
     if !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -71,7 +71,7 @@ async fn an_answer_that_cannot_be_read_fails_its_request_only() {
         (
             json!({"code": "x", "message": 3}),
             -32603,
-            "an error without a message",
+            "error without a message",
         ),
         (json!("no"), -32603, "\"no\""),
     ] {
