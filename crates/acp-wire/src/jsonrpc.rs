@@ -211,11 +211,11 @@ impl Error {
 
 /// Returns `text`, truncated to 1024 bytes: an error message must not send a peer's input back in full.
 fn truncate(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 1024;
-    if text.len() <= LONGEST {
+    const MAX_LEN: usize = 1024;
+    if text.len() <= MAX_LEN {
         return Cow::Borrowed(text);
     }
-    let mut end = LONGEST;
+    let mut end = MAX_LEN;
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -16,16 +16,16 @@ use crate::surrogate::read_lossy;
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
 /// The fields that hold a type.
-const KINDS: [&str; 2] = ["type", "sessionUpdate"];
+const TYPE_FIELDS: [&str; 2] = ["type", "sessionUpdate"];
 /// The length up to which a type is shown. The longest known type has 25 bytes.
-const LONGEST_KIND: usize = 64;
+const MAX_TYPE_LEN: usize = 64;
 
 /// Writes the names of all fields, but only the value of the type, because the value of an unknown field may be secret.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for (name, value) in &self.0 {
-            let is_kind = KINDS.contains(&&**name) && value.get().len() <= LONGEST_KIND;
+            let is_kind = TYPE_FIELDS.contains(&&**name) && value.get().len() <= MAX_TYPE_LEN;
             let shown = if is_kind { value.get() } else { ".." };
             map.entry(name, &format_args!("{shown}"));
         }

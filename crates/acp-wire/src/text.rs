@@ -15,7 +15,7 @@ pub enum StringProgress {
 }
 
 /// The length of the longest escape, a surrogate pair: `\ud83d\ude00`.
-const LONGEST_ESCAPE: usize = 12;
+const MAX_ESCAPE_LEN: usize = 12;
 
 /// Decodes a piece of a JSON string and appends the result to `text`. Resolves escapes, and reads a lone surrogate as
 /// U+FFFD. Returns how many bytes of the piece were read, and why reading stopped.
@@ -50,7 +50,7 @@ pub fn unescape(piece: &[u8], text: &mut String) -> (usize, StringProgress) {
         }
         // An unfinished escape may continue in the next piece. A control character is invalid in JSON.
         let cut = from.starts_with('\\')
-            && from.len() < LONGEST_ESCAPE
+            && from.len() < MAX_ESCAPE_LEN
             && end == StringProgress::Incomplete;
         end = if cut {
             StringProgress::Incomplete
@@ -206,7 +206,7 @@ mod tests {
             waiting.extend_from_slice(piece);
             let (used, end) = unescape(&waiting, &mut text);
             waiting.drain(..used);
-            assert!(waiting.len() < LONGEST_ESCAPE || end != StringProgress::Incomplete);
+            assert!(waiting.len() < MAX_ESCAPE_LEN || end != StringProgress::Incomplete);
             if end != StringProgress::Incomplete {
                 return (text, end);
             }
