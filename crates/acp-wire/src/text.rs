@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_characters_are_replaced() {
+    fn lone_surrogates_are_replaced() {
         for (inner, text) in [
             (r"\ud83d\ude00!", "😀!"),
             (r"\ud83d!", "\u{fffd}!"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_of_a_string_is_none() {
+    fn invalid_strings_are_none() {
         for inner in [r#"a"b"#, r"\x", r"\u12", r"\u+123", "\\"] {
             assert_eq!(unescaped(inner), None, "{inner}");
         }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_and_bytes_that_are_no_text_are_wrong() {
+    fn control_characters_and_invalid_utf8_are_invalid() {
         for bytes in [
             &b"a\x01b\""[..],
             b"a\xffb\"",
@@ -239,7 +239,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_it_arrives_it_is_the_same(
+        fn splitting_the_input_does_not_change_the_result(
             parts: Vec<(String, proptest::sample::Index)>,
             size in 1..40_usize,
         ) {
@@ -255,7 +255,7 @@ mod tests {
         }
 
         #[test]
-        fn pieces_of_a_text_are_written_as_the_whole(text: String, at: proptest::sample::Index) {
+        fn escaping_in_pieces_equals_escaping_the_whole(text: String, at: proptest::sample::Index) {
             let mut cut = at.index(text.len() + 1);
             while !text.is_char_boundary(cut) {
                 cut -= 1;
@@ -269,14 +269,14 @@ mod tests {
         }
 
         #[test]
-        fn it_is_what_serde_json_reads(text: String) {
+        fn unescape_agrees_with_serde_json(text: String) {
             let json = serde_json::to_string(&text).unwrap();
             let inner = json.strip_prefix('"').unwrap().strip_suffix('"').unwrap();
             prop_assert_eq!(unescaped(inner), Some(text));
         }
 
         #[test]
-        fn nothing_makes_it_panic(inner: String) {
+        fn no_input_causes_a_panic(inner: String) {
             let json = format!("\"{inner}\"");
             // If both accept the string, they read the same text.
             if let (Some(text), Ok(read)) = (unescaped(&inner), serde_json::from_str::<String>(&json)) {

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_apart_by_who_caused_them() {
+    fn predicates_classify_errors_by_cause() {
         let rpc = |code| Error::Rpc(jsonrpc::Error::new(code, "why"));
         let broken = CloseReason::Transport(Arc::new(std::io::ErrorKind::BrokenPipe.into()));
         let (yes, no) = (true, false);

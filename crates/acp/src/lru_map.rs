@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recent_things_are_few() {
+    fn keeps_the_most_recently_used_entries() {
         let mut things = LruMap::<u8, 2>::default();
         for id in ["a", "b", "a", "c"] {
             *things.touch(id) += 1;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_remembered_by_a_short_one() {
+    fn long_ids_are_shortened_to_a_hash() {
         let mut things = LruMap::<u8, 2>::default();
         let [one, other] = ["1", "2"].map(|end| "x".repeat(100_000) + end);
         *things.touch(&one) += 1;

@@ -138,7 +138,7 @@ fn a_turn_runs_on_another_executor() {
 }
 
 #[test]
-fn nothing_needs_to_be_spawned() {
+fn nothing_has_to_be_spawned() {
     let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
     let (ours, theirs) = sockets();
     // Without any executor: each side has a thread.
@@ -177,7 +177,7 @@ impl Agent for FloodingAgent {
 }
 
 #[test]
-fn a_peer_that_does_not_read_is_waited_for_two_seconds_without_tokio_s_clock() {
+fn closing_waits_two_seconds_without_tokios_clock() {
     use std::io::Write as _;
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     for line in [

@@ -67,7 +67,7 @@ fn small() -> Limits {
 }
 
 #[test]
-fn memory_is_within_what_is_documented() {
+fn memory_stays_within_the_documented_limits() {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -146,7 +146,7 @@ passes it on as it came.
 ";
 
 #[test]
-fn the_document_says_what_the_tables_say() {
+fn the_document_matches_the_method_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.md");
     let document = document();
     if std::env::var_os("UPDATE_DOCS").is_some() {

@@ -19,7 +19,7 @@ fn hides<T: DeserializeOwned + Debug>(json: &str) {
 }
 
 #[test]
-fn values_of_variables_headers_and_answers_are_not_shown() {
+fn debug_hides_variables_headers_and_answers() {
     hides::<v1::EnvVariable>(r#"{"name":"NAMED","value":"hush"}"#);
     hides::<v1::HttpHeader>(r#"{"name":"NAMED","value":"hush"}"#);
     hides::<v1::CreateTerminalRequest>(

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_longer_than_any_within() {
+    fn a_fence_is_longer_than_any_backticks_in_the_text() {
         assert_eq!(to_fenced_block("+a\n"), "```diff\n+a\n```");
         assert_eq!(to_fenced_block("+````"), "`````diff\n+````\n`````");
     }

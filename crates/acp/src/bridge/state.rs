@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_was_not_heard_of_longest_is_forgotten_but_none_that_works() {
+    fn evicts_the_least_recently_used_idle_session() {
         let mut sessions = BridgeSessions::<TestBridgeSession>::default();
         sessions.touch("works").0 = true;
         for n in 0..MAX_SESSIONS - 1 {

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_one_that_git_reads() {
+    fn patches_apply_with_git() {
         assert_eq!(
             patch_of("/work/a b.txt", Some("one\ntwo\n"), "one\n2"),
             "diff --git /work/a b.txt /work/a b.txt\n--- /work/a b.txt\n+++ /work/a b.txt\n\

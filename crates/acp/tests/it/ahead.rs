@@ -79,7 +79,7 @@ async fn may_read(peer: &mut TestPeer, session: &str) -> bool {
 }
 
 #[tokio::test]
-async fn an_agent_may_speak_for_the_session_that_is_being_opened_and_for_no_other() {
+async fn agents_may_send_requests_for_a_session_being_opened() {
     let (_, conn, mut peer) = start().await;
     assert!(!may_read(&mut peer, "new").await);
     let opening = tokio::spawn({
@@ -100,7 +100,7 @@ async fn an_agent_may_speak_for_the_session_that_is_being_opened_and_for_no_othe
 }
 
 #[tokio::test]
-async fn what_was_not_opened_goes() {
+async fn provisional_sessions_are_removed() {
     let (lends, conn, mut peer) = start().await;
     let opening = |conn: &AgentConnection| {
         let conn = conn.clone();
@@ -124,7 +124,7 @@ async fn what_was_not_opened_goes() {
 }
 
 #[tokio::test]
-async fn an_old_session_is_served_from_the_moment_it_is_asked_for() {
+async fn an_existing_session_accepts_requests_while_it_is_opened() {
     for method in ["session/load", "session/resume"] {
         let (_, conn, mut peer) = start().await;
         let opening = tokio::spawn({

@@ -97,7 +97,7 @@ impl ArchiveSession<ArchivingAgent> for ArchivingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
+async fn an_archived_session_is_closed_and_listed_only_on_request() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (agent, _serving) = connect_with(ArchivingAgent::default(), NoopClient, options).await;
         let offered = &agent.capabilities().session_capabilities;
@@ -143,7 +143,7 @@ async fn an_archived_session_has_ended_and_is_listed_on_demand_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_is_not_asked_for() {
+async fn unsupported_methods_are_not_sent() {
     let (agent, _serving) = connect(idle(), NoopClient).await;
     for error in [
         agent.archive_session(&"s".into()).await.unwrap_err(),
@@ -157,7 +157,7 @@ async fn what_is_not_offered_is_not_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_refuses_a_filter_that_it_does_not_know() {
+async fn an_agent_rejects_an_unknown_filter() {
     let (_conn, mut peer) = TestPeer::of_agent(ArchivingAgent::default());
     peer.initialize(json!({})).await;
     let params = json!({"archived": "_yesterday's"});

@@ -78,7 +78,7 @@ impl Client for AuthStatusClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whether_one_must_authenticate_is_told_and_told_again() {
+async fn auth_status_is_returned_and_changes_are_reported() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (told, mut hears) = mpsc::unbounded_channel();
         let (agent, _serving) =
@@ -104,7 +104,7 @@ async fn whether_one_must_authenticate_is_told_and_told_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_offered_is_not_asked_for() {
+async fn unsupported_methods_are_not_sent() {
     let (agent, _serving) =
         acp::testing::connect(crate::common::idle(), acp::testing::NoopClient).await;
     let error = agent.auth_status().await.unwrap_err();

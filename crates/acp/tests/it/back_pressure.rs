@@ -40,7 +40,7 @@ fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_stops_reading_makes_the_sender_wait_and_then_misses_nothing() {
+async fn a_sender_waits_for_a_slow_peer_and_nothing_is_lost() {
     let sent = Arc::default();
     let (_conn, mut peer, s) = TestPeer::in_session_with(talker(5_000, &sent), small(), PIPE).await;
     peer.prompt(1, &s, "talk").await;
@@ -87,7 +87,7 @@ async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_gets_through_while_nothing_can_be_sent() {
+async fn a_cancel_arrives_although_the_outbox_is_full() {
     let sent = Arc::default();
     let (_conn, mut peer, s) =
         TestPeer::in_session_with(talker(usize::MAX, &sent), small(), PIPE).await;
@@ -111,7 +111,7 @@ async fn a_cancel_gets_through_while_nothing_can_be_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_never_sent_is_not_cancelled_at_the_peer() {
+async fn an_unsent_request_is_not_cancelled() {
     let (session, mut peer) = filled().await;
     // Waits for room and is given up before there is any.
     let asking = tokio::spawn({
@@ -127,7 +127,7 @@ async fn a_request_that_was_never_sent_is_not_cancelled_at_the_peer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_was_dropped_before_it_was_sent_leaves_the_session_usable() {
+async fn a_prompt_dropped_before_sending_leaves_the_session_usable() {
     let (session, mut peer) = filled().await;
     let turn = tokio::spawn({
         let session = session.clone();
@@ -176,7 +176,7 @@ async fn drain(peer: &mut TestPeer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_does_not_return_stops_the_reading() {
+async fn a_handler_that_does_not_return_stops_reading() {
     let gate = Arc::new(Semaphore::new(0));
     let client = UpdateClient({
         let gate = Arc::clone(&gate);
@@ -262,7 +262,7 @@ impl Client for FloodedClient {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_peers_that_flood_each_other_do_not_lock_up() {
+async fn two_peers_that_flood_each_other_do_not_deadlock() {
     let (ours, theirs) = acp::transport::memory();
     acp::testing::start_agent(theirs, FloodAgent, small());
     let agent = acp::testing::start_client(ours, FloodedClient, small())
@@ -297,7 +297,7 @@ async fn two_peers_that_flood_each_other_do_not_lock_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded() {
+async fn rejections_for_a_peer_that_never_reads_are_bounded() {
     for line in [
         "not JSON at all, not even nearly",
         r#"["a batch", "of several", "things"]"#,
@@ -340,7 +340,7 @@ async fn answered(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
+async fn requests_beyond_the_limit_are_rejected() {
     let gate = Arc::new(Semaphore::new(0));
     let agent = PromptAgent({
         let gate = Arc::clone(&gate);
@@ -371,7 +371,7 @@ async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sender_that_waits_is_told_when_the_connection_ends() {
+async fn a_waiting_sender_fails_when_the_connection_ends() {
     let (session, peer) = filled().await;
     let conn = session.agent().connection().clone();
     let sending = tokio::spawn({

@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_an_agent_of_version_1_tells_is_of_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+    fn any_version_1_agent_is_translated_to_valid_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         for params in carried(2, any_said::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v2::RequestPermissionRequest>(params.clone());
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn what_an_agent_of_version_2_tells_is_of_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+    fn any_version_2_agent_is_translated_to_valid_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
         for params in carried(1, any_said::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
             if params.get("options").is_some() {
                 let read = serde_json::from_value::<official::v1::RequestPermissionRequest>(params.clone());

@@ -86,7 +86,7 @@ fn call(fields: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_handshake_is_one_of_version_2_for_the_agent_and_of_version_1_for_the_client() {
+async fn the_handshake_is_translated_for_each_side() {
     let mut b = bridged(1);
     let theirs = json!({
         "fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true,
@@ -155,7 +155,7 @@ async fn the_handshake_is_one_of_version_2_for_the_agent_and_of_version_1_for_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_without_sessions_and_a_client_without_terminals_are_told_so() {
+async fn missing_capabilities_are_translated() {
     let mut b = bridged(1);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 1}))
@@ -182,7 +182,7 @@ async fn an_agent_without_sessions_and_a_client_without_terminals_are_told_so() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_speaks_version_1_is_passed_through() {
+async fn a_version_1_agent_is_passed_through() {
     let mut b = bridged(1);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 1}))
@@ -205,7 +205,7 @@ async fn an_agent_that_speaks_version_1_is_passed_through() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_answered_when_the_agent_is_idle_again() {
+async fn a_prompt_gets_its_response_when_the_agent_is_idle() {
     let mut b = in_session().await;
     // How things are before any prompt ends nothing.
     b.agent.updates(state("idle")).await;
@@ -241,7 +241,7 @@ async fn a_turn_is_answered_when_the_agent_is_idle_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_end_has_a_word_in_version_1() {
+async fn every_stop_reason_is_translated() {
     let mut b = in_session().await;
     for (id, end, result) in [
         (5, json!({}), json!({"stopReason": "end_turn"})),
@@ -295,7 +295,7 @@ async fn every_end_has_a_word_in_version_1() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn work_of_the_agent_s_own_does_not_end_a_prompt() {
+async fn the_agents_own_work_does_not_end_a_prompt() {
     let mut b = in_session().await;
     b.agent.updates(state("running")).await;
     b.client.asks(5, "session/prompt", prompt("hi")).await;
@@ -309,7 +309,7 @@ async fn work_of_the_agent_s_own_does_not_end_a_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_prompts_at_once_end_with_their_own_work() {
+async fn two_prompts_end_with_their_own_work() {
     let mut b = in_session().await;
     // The second is held by the agent.
     begin(&mut b, 5).await;
@@ -333,7 +333,7 @@ async fn two_prompts_at_once_end_with_their_own_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_reaches_the_agent_in_either_form() {
+async fn both_forms_of_cancel_reach_the_agent() {
     let mut b = in_session().await;
     begin(&mut b, 5).await;
     b.client
@@ -388,7 +388,7 @@ async fn a_cancel_reaches_the_agent_in_either_form() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_client_s_own_message_is_not_told_to_it() {
+async fn the_clients_own_message_is_not_echoed() {
     let mut b = in_session().await;
     let mine = |id: &str| whole("user_message", id, json!([text("hi")]));
     // Before the acknowledgement, after it, in pieces, and of an agent that gives no id.
@@ -421,7 +421,7 @@ async fn the_client_s_own_message_is_not_told_to_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_whole_message_the_client_is_told_what_is_new() {
+async fn only_the_new_part_of_a_whole_message_is_sent() {
     let mut b = in_session().await;
     let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
     let told = |content: Value| whole("agent_message", "m", content);
@@ -501,7 +501,7 @@ async fn a_tool_call_is_announced_once_and_null_clears() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pieces_of_a_tool_call_s_content_are_told_together() {
+async fn chunks_of_tool_call_content_are_merged() {
     let mut b = in_session().await;
     let item = |t: &str| json!({"type": "content", "content": text(t)});
     let piece = |t: &str| json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "content": item(t)});
@@ -530,7 +530,7 @@ async fn pieces_of_a_tool_call_s_content_are_told_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_diff_is_told_as_text_with_its_places() {
+async fn a_diff_becomes_text_with_locations() {
     let mut b = in_session().await;
     let patch = "diff --git /a /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-1\n+2\n";
     let diff = json!({"type": "diff", "changes": [{"operation": "modify", "path": "/a"}],
@@ -570,7 +570,7 @@ fn shown(meta: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
+async fn a_terminal_is_shown_in_meta_of_its_call() {
     use base64::Engine;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let output = |bytes: &[u8]| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": base64(bytes)});
@@ -637,7 +637,7 @@ async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_are_one_plan_for_clients_that_know_only_one() {
+async fn plans_are_merged_for_clients_that_support_one() {
     let entry = |content: &str, status: &str| json!({"content": content, "priority": "low", "status": status});
     let plan = |id: &str, entries: Value| json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": id, "entries": entries}});
     let cancelled = json!({"content": "b", "priority": "low", "status": "completed", "_meta": {"acp-bridge": {"status": "cancelled"}}});
@@ -675,7 +675,7 @@ async fn plans_are_one_plan_for_clients_that_know_only_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_some_clients_know_is_for_those() {
+async fn optional_features_are_sent_only_to_clients_that_support_them() {
     let notice = json!({"sessionUpdate": "notice", "severity": "info", "title": "m"});
     let compaction =
         json!({"sessionUpdate": "compaction_update", "compactionId": "k", "status": "in_progress"});
@@ -706,7 +706,7 @@ fn mode_option_v1(current: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_mode_option_is_shown_as_modes_too() {
+async fn the_mode_option_is_also_sent_as_modes() {
     let mut b = initialized(json!({})).await;
     let servers = json!([{"name": "a", "command": "/a", "args": [], "env": []}, {"type": "http", "name": "b", "url": "u", "headers": []}]);
     b.client
@@ -814,7 +814,7 @@ async fn the_mode_option_is_shown_as_modes_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn yes_or_no_options_are_for_clients_that_know_them() {
+async fn boolean_options_are_sent_only_to_clients_that_support_them() {
     let fast = json!({"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
     let told = json!({"id": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
     for (capabilities, list) in [
@@ -835,7 +835,7 @@ async fn yes_or_no_options_are_for_clients_that_know_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn loading_is_resuming_with_a_replay() {
+async fn load_becomes_resume_with_a_replay() {
     let mut b = initialized(json!({})).await;
     b.client
         .asks(
@@ -901,7 +901,7 @@ async fn loading_is_resuming_with_a_replay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permission_is_asked_about_a_tool_call() {
+async fn permission_requests_always_have_a_tool_call() {
     let mut b = in_session().await;
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let ask = |mut fields: Value| {
@@ -993,7 +993,7 @@ async fn a_permission_is_asked_about_a_tool_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn authentication_and_the_rest_go_by_other_names() {
+async fn methods_are_renamed() {
     let mut b = in_session().await;
     for (asked, called) in [
         ("authenticate", "auth/login"),
@@ -1014,7 +1014,7 @@ async fn authentication_and_the_rest_go_by_other_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_unknown_passes_as_it_came() {
+async fn unknown_messages_pass_unchanged() {
     let mut b = in_session().await;
     for line in [
         r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
@@ -1043,7 +1043,7 @@ async fn what_is_unknown_passes_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_do_not_get_in_each_other_s_way() {
+async fn sessions_are_independent() {
     let mut b = in_session().await;
     begin(&mut b, 5).await;
     let other = json!({"sessionId": "t", "prompt": [text("x")]});
@@ -1073,7 +1073,7 @@ async fn sessions_do_not_get_in_each_other_s_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capabilities_that_nobody_here_knows_pass() {
+async fn unknown_capabilities_pass_unchanged() {
     let mut b = bridged(1);
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
     b.client.asks(0, "initialize", params).await;
@@ -1109,7 +1109,7 @@ async fn capabilities_that_nobody_here_knows_pass() {
 
 /// What a subagent of the session does, for a client that knows none and for one that does.
 #[tokio::test(start_paused = true)]
-async fn subagents_are_for_clients_that_know_them() {
+async fn subagents_are_sent_only_to_clients_that_support_them() {
     let announced =
         json!({"sessionUpdate": "subagent_update", "sessionId": "c", "title": "Look around"});
     let said = json!({"sessionId": "c", "update": {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text("I look.")}});

@@ -43,7 +43,7 @@ async fn begin(b: &mut BridgedPeers, id: i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_agent_ends_what_it_owes_is_answered() {
+async fn pending_requests_get_errors_when_the_agent_exits() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     b.client.asks(2, "session/prompt", prompt("held")).await;
@@ -84,7 +84,7 @@ async fn when_the_agent_ends_what_it_owes_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_ends_in_the_handshake_is_told_of() {
+async fn an_agent_that_exits_in_the_handshake_is_reported() {
     let mut b = bridged(2);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 2}))
@@ -98,7 +98,7 @@ async fn an_agent_that_ends_in_the_handshake_is_told_of() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_client_ends_the_agent_has_its_last_words() {
+async fn the_agent_can_finish_after_the_client_exits() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     b.client.asks(2, "session/prompt", prompt("held")).await;
@@ -115,7 +115,7 @@ async fn when_the_client_ends_the_agent_has_its_last_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_does_not_end_is_not_waited_for_long() {
+async fn an_agent_that_does_not_exit_is_not_awaited_for_long() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     let started = tokio::time::Instant::now();
@@ -141,7 +141,7 @@ async fn an_agent_that_does_not_end_is_not_waited_for_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_gone_ends_the_bridge() {
+async fn a_client_that_has_exited_ends_the_bridge() {
     let BridgedPeers {
         client,
         mut agent,
@@ -158,7 +158,7 @@ async fn a_client_that_is_gone_ends_the_bridge() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_message_is_noise_of_an_agent_and_answered_to_a_client() {
+async fn invalid_lines_are_noise_from_agents_and_errors_for_clients() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let shown = Arc::clone(&seen);
     let mut b = bridged_with(2, PIPE, |bridge| {
@@ -187,7 +187,7 @@ async fn what_is_no_message_is_noise_of_an_agent_and_answered_to_a_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
+async fn an_oversized_message_is_reported_to_its_waiter() {
     let mut b = bridged_with(2, PIPE, |bridge| {
         bridge.limits(limits(|limits| limits.message = 10_000))
     });
@@ -223,7 +223,7 @@ async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_makes_the_agent_wait_and_can_still_cancel() {
+async fn a_client_that_does_not_read_can_still_cancel() {
     let mut b = initialized(2).await;
     begin(&mut b, 1).await;
     let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk",
@@ -254,7 +254,7 @@ async fn a_client_that_does_not_read_makes_the_agent_wait_and_can_still_cancel()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_no_answers_is_not_read_for_ever() {
+async fn a_peer_that_reads_no_responses_is_not_read_forever() {
     let mut b = initialized(2).await;
     // The agent asks for what is refused, and reads none of the refusals.
     let mut written = 0;
@@ -271,7 +271,7 @@ async fn who_takes_no_answers_is_not_read_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_not_taken_without_end() {
+async fn pending_requests_are_limited() {
     let mut b = bridged_with(2, PIPE, |bridge| {
         bridge.limits(limits(|limits| limits.requests = 3))
     });
@@ -307,7 +307,7 @@ fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePe
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_over_two_bridges_is_the_turn_without_them() {
+async fn a_turn_over_two_bridges_is_unchanged() {
     let mut seen = Vec::new();
     for bridges in [false, true] {
         let (mut client, mut agent) = version_1(bridges);

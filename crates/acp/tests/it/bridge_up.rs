@@ -78,7 +78,7 @@ async fn begun(b: &mut BridgedPeers, id: i64, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_handshake_is_one_of_version_1_for_the_agent_and_of_version_2_for_the_client() {
+async fn the_handshake_is_translated_for_each_side() {
     let mut b = bridged(2);
     b.client
         .asks(
@@ -159,7 +159,7 @@ async fn the_handshake_is_one_of_version_1_for_the_agent_and_of_version_2_for_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_passes_before_the_handshake_and_what_comes_early_waits_for_it() {
+async fn messages_wait_for_the_handshake() {
     let mut b = bridged(2);
     b.client.asks(0, "session/new", json!({"cwd": "/"})).await;
     b.client.is_refused(0, -32600).await;
@@ -180,7 +180,7 @@ async fn nothing_passes_before_the_handshake_and_what_comes_early_waits_for_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_handshake_can_be_tried_again() {
+async fn a_rejected_handshake_can_be_retried() {
     let mut b = bridged(2);
     let params = json!({"protocolVersion": 2, "info": {"name": "c", "version": "1"}});
     b.client.asks(1, "initialize", params.clone()).await;
@@ -199,7 +199,7 @@ async fn a_refused_handshake_can_be_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sides_of_the_same_version_get_each_other_s_bytes() {
+async fn lines_pass_unchanged_between_equal_versions() {
     // A client of version 1, and a client and an agent of version 2.
     for version in [1, 2] {
         let mut b = bridged(2);
@@ -230,7 +230,7 @@ async fn sides_of_the_same_version_get_each_other_s_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_refuses_the_other_version_is_asked_for_the_client_s() {
+async fn an_agent_that_rejects_the_version_is_offered_the_clients() {
     let mut b = bridged(2);
     let init = r#"{"id":1, "method":"initialize","params":{"protocolVersion":2,"info":{}}}"#;
     b.client.say(init).await;
@@ -243,7 +243,7 @@ async fn an_agent_that_refuses_the_other_version_is_asked_for_the_client_s() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_begins_with_the_acknowledgement_and_ends_with_idle() {
+async fn a_turn_starts_with_a_response_and_ends_with_idle() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "yes"}});
@@ -264,7 +264,7 @@ async fn a_turn_begins_with_the_acknowledgement_and_ends_with_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_is_the_end_of_a_turn() {
+async fn an_error_ends_the_turn() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent
@@ -278,7 +278,7 @@ async fn an_error_is_the_end_of_a_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_without_content_is_refused_while_it_can_be() {
+async fn an_empty_prompt_is_rejected() {
     let mut b = in_session().await;
     for (id, params) in [
         (5, json!({"sessionId": "s", "prompt": []})),
@@ -292,7 +292,7 @@ async fn a_prompt_without_content_is_refused_while_it_can_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_wait_for_the_turn_to_end_in_their_order() {
+async fn prompts_are_queued_in_order() {
     let mut b = in_session().await;
     begin(&mut b, 100, "0").await;
     for n in 1..=16 {
@@ -318,7 +318,7 @@ async fn prompts_wait_for_the_turn_to_end_in_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_takes_what_is_held_along() {
+async fn a_cancel_also_cancels_queued_prompts() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     for id in [6, 7, 8] {
@@ -351,7 +351,7 @@ async fn a_cancel_takes_what_is_held_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_that_crosses_the_end_of_the_turn_harms_no_other() {
+async fn a_cancel_that_crosses_the_end_affects_no_other_turn() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent.answers(5, json!({"stopReason": "end_turn"})).await;
@@ -374,7 +374,7 @@ fn permission() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permission_is_asked_in_the_words_of_version_2() {
+async fn permission_requests_are_translated_to_version_2() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent
@@ -410,7 +410,7 @@ async fn a_permission_is_asked_in_the_words_of_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+async fn the_agent_continues_after_an_error_response() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     for id in ["p1", "p2"] {
@@ -435,7 +435,7 @@ async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
+async fn questions_of_a_cancelled_turn_are_answered_for_the_client() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     b.agent
@@ -470,7 +470,7 @@ async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn message_chunks_get_ids_that_last_as_long_as_the_message() {
+async fn chunks_of_one_message_get_the_same_id() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     let chunk = |kind: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": "x"}, "_meta": {"n": 1}});
@@ -513,7 +513,7 @@ async fn message_chunks_get_ids_that_last_as_long_as_the_message() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn null_says_nothing_in_version_1_and_does_not_clear_in_version_2() {
+async fn null_from_version_1_clears_nothing() {
     let mut b = in_session().await;
     b.agent
         .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "rawInput": {"a": 1}}))
@@ -537,7 +537,7 @@ async fn null_says_nothing_in_version_1_and_does_not_clear_in_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_content_of_tool_calls_is_that_of_version_2() {
+async fn tool_call_content_is_translated_to_version_2() {
     let mut b = in_session().await;
     b.agent
         .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [
@@ -619,7 +619,7 @@ async fn terminals_in_meta_become_terminals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_commands_and_usage_are_those_of_version_2() {
+async fn plans_commands_and_usage_are_translated_to_version_2() {
     let mut b = in_session().await;
     let entries = json!([{"content": "a", "priority": "high", "status": "pending"}]);
     b.agent
@@ -778,7 +778,7 @@ async fn modes_and_models_are_config_options() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_are_opened_with_servers_as_version_1_writes_them() {
+async fn mcp_servers_are_translated_to_version_1() {
     let mut b = initialized(json!({})).await;
     b.client
         .say(r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"type":"stdio","name":"a","command":"/a","_meta":{"n":1e400}},{"type":"http","name":"b","url":"http://b"},{"type":"_odd","x":12345678901234567890}]},"trace":"t"}"#)
@@ -790,7 +790,7 @@ async fn sessions_are_opened_with_servers_as_version_1_writes_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn resuming_is_a_resume_or_a_load() {
+async fn resume_becomes_resume_or_load() {
     let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "old"}});
     let info = json!({"sessionUpdate": "session_info_update", "title": "T"});
     let resume = json!({"sessionId": "s", "cwd": "/w"});
@@ -875,7 +875,7 @@ async fn the_bridge_lists_and_closes_what_the_agent_cannot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_lists_and_closes_is_asked() {
+async fn list_and_close_are_passed_to_agents_that_support_them() {
     let capabilities = json!({"sessionCapabilities": {"list": {}, "close": {}}});
     let mut b = in_session_with(capabilities, json!({})).await;
     b.client
@@ -902,7 +902,7 @@ async fn an_agent_that_lists_and_closes_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn authentication_goes_by_other_names() {
+async fn authentication_methods_are_renamed() {
     let mut b = initialized(json!({"auth": {"logout": {}}})).await;
     b.client
         .asks(1, "auth/login", json!({"methodId": "m"}))
@@ -925,7 +925,7 @@ async fn authentication_goes_by_other_names() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_only_one_version_has_is_refused() {
+async fn methods_of_one_version_only_are_rejected() {
     let mut b = in_session().await;
     for method in ["fs/read_text_file", "terminal/create", "fs/_future"] {
         b.agent.asks("a", method, json!({"sessionId": "s"})).await;
@@ -938,7 +938,7 @@ async fn what_only_one_version_has_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_unknown_passes_as_it_came() {
+async fn unknown_messages_pass_unchanged() {
     let mut b = in_session().await;
     for line in [
         r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
@@ -971,7 +971,7 @@ async fn what_is_unknown_passes_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_do_not_get_in_each_other_s_way() {
+async fn sessions_are_independent() {
     let mut b = in_session().await;
     b.client.asks(2, "session/new", json!({"cwd": "/v"})).await;
     b.agent.next().await;
@@ -1014,7 +1014,7 @@ async fn sessions_do_not_get_in_each_other_s_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn capabilities_that_nobody_here_knows_pass() {
+async fn unknown_capabilities_pass_unchanged() {
     let mut b = bridged(2);
     let info = json!({"name": "c", "version": "1"});
     let params = json!({"protocolVersion": 2, "info": info, "capabilities": {}});
@@ -1045,7 +1045,7 @@ async fn capabilities_that_nobody_here_knows_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_subagent_asks_is_answered_when_its_parent_is_cancelled() {
+async fn a_subagents_questions_are_answered_when_its_parent_is_cancelled() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": "c"});

@@ -158,7 +158,7 @@ async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
+async fn a_cancel_ends_all_turns_of_its_session_only() {
     let ids = AtomicUsize::new(0);
     struct TwoQuestionsAgent(AtomicUsize);
     impl Agent for TwoQuestionsAgent {
@@ -203,7 +203,7 @@ async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none() {
+async fn a_late_cancel_does_not_cancel_the_next_turn() {
     let agent = EndingsAgent::default();
     let gate = Arc::clone(&agent.gate);
     let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
@@ -243,7 +243,7 @@ async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_request_is_answered_so_and_its_work_dropped() {
+async fn a_cancelled_request_gets_an_error_and_its_work_is_dropped() {
     let agent = EndingsAgent::default();
     let gone = Arc::clone(&agent.gone);
     let (_conn, mut peer, s) = TestPeer::in_session(agent).await;
@@ -293,7 +293,7 @@ async fn a_prompt_can_be_cancelled_as_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_takes_the_cancellation_has_its_last_words() {
+async fn an_agent_that_takes_over_cancellation_can_send_last_updates() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     peer.prompt(1, &s, "say goodbye").await;
     peer.expect(message(&s, "ready")).await;
@@ -305,7 +305,7 @@ async fn an_agent_that_takes_the_cancellation_has_its_last_words() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
+async fn an_error_after_a_cancel_counts_as_cancelled() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     peer.prompt(1, &s, "fail when cancelled").await;
     peer.expect(message(&s, "ready")).await;
@@ -319,7 +319,7 @@ async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_of_a_cancelled_turn_follows_its_answer() {
+async fn no_update_follows_the_response_of_a_cancelled_turn() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     for round in 0..20 {
         peer.prompt(round, &s, "talk").await;
@@ -339,7 +339,7 @@ async fn nothing_of_a_cancelled_turn_follows_its_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
+async fn a_panicking_handler_returns_an_internal_error() {
     let (_conn, mut peer, s) = TestPeer::in_session(EndingsAgent::default()).await;
     for _ in 0..2 {
         peer.prompt(1, &s, "panic").await;
@@ -385,7 +385,7 @@ async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_whose_opening_came_to_nothing_is_not_there() {
+async fn a_session_that_failed_to_open_does_not_exist() {
     let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
     peer.initialize(json!({})).await;
     for (cwd, code) in [("/hang", -32800), ("/fail", -32603), ("/panic", -32603)] {
@@ -411,7 +411,7 @@ async fn a_session_whose_opening_came_to_nothing_is_not_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still() {
+async fn a_request_cancelled_while_its_response_is_queued_gets_a_response() {
     let limits = limits(|l| l.outbox = 100);
     let (_conn, mut peer) = TestPeer::of_agent_with(EndingsAgent::default(), limits, 100);
     peer.initialize(json!({})).await;
@@ -442,7 +442,7 @@ async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
+async fn a_cancelled_turn_drops_its_requests() {
     let capabilities = json!({"fs": {"readTextFile": true}, "terminal": true});
     let (_conn, mut peer) = TestPeer::of_agent(EndingsAgent::default());
     peer.initialize(capabilities).await;
@@ -499,7 +499,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
+async fn a_dropped_request_is_cancelled_and_its_late_response_ignored() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let conn = session.agent().connection().clone();
     for late in [
@@ -566,7 +566,7 @@ fn cancelled_outcome(id: i64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_follow() {
+async fn a_cancelling_client_resolves_current_and_later_permission_requests() {
     let client = UndecidedClient::default();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -611,7 +611,7 @@ async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_f
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_when_nothing_runs_says_nothing() {
+async fn cancelling_without_a_turn_sends_nothing() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     session.cancel().await.unwrap();
     peer.silence().await;
@@ -623,7 +623,7 @@ async fn cancelling_when_nothing_runs_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
+async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "one").await;
     peer.says("s", "a").await;
@@ -671,7 +671,7 @@ async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_begin() {
+async fn after_a_dropped_prompt_the_next_can_start() {
     for answer in [
         json!({"result": {"stopReason": "cancelled"}}),
         json!({"error": {"code": -32603, "message": "aborted"}}),
@@ -705,7 +705,7 @@ async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
+async fn cancelling_on_a_closed_connection_fails_the_turn() {
     let (session, mut peer) = TestPeer::with_session(UndecidedClient::default()).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.send(permission(1, "a")).await;
@@ -728,7 +728,7 @@ async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connecting_can_be_given_up() {
+async fn a_dropped_handshake_closes_the_connection() {
     let (transport, mut peer) = pipes(PIPE);
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
@@ -742,7 +742,7 @@ async fn connecting_can_be_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_without_a_turn_takes_a_cancel_calmly() {
+async fn an_agent_without_a_turn_ignores_a_cancel() {
     let (_conn, mut peer, s) =
         TestPeer::in_session(PromptAgent(async |_, _| Ok(StopReason::EndTurn))).await;
     peer.send(cancel(&s)).await;

@@ -78,7 +78,7 @@ async fn over(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
 }
 
 #[tokio::test]
-async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
+async fn a_process_has_time_to_save_its_state_after_end_of_input() {
     let (transport, seen) = start(&format!(
         "{INITIALIZE}\ncat >&2\nsleep 0.3\necho saved >&2\n"
     ));
@@ -97,7 +97,7 @@ async fn at_the_end_of_its_input_it_has_time_to_write_down_what_it_keeps() {
 }
 
 #[tokio::test]
-async fn whoever_waits_for_the_connection_waits_for_the_process() {
+async fn closed_waits_for_the_process() {
     let (transport, seen) = start(&format!("{INITIALIZE}\ncat >&2\nsleep 0.3"));
     let (handshake, driver) = connect(transport, NoopClient);
     tokio::spawn(driver);
@@ -109,7 +109,7 @@ async fn whoever_waits_for_the_connection_waits_for_the_process() {
 }
 
 #[tokio::test]
-async fn one_that_ignores_the_end_of_its_input_is_killed_after_five_seconds() {
+async fn a_process_that_ignores_end_of_input_is_killed_after_five_seconds() {
     // Nor does it care for what it can care for.
     let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
     let (handshake, driver) = connect(transport, NoopClient);
@@ -122,7 +122,7 @@ async fn one_that_ignores_the_end_of_its_input_is_killed_after_five_seconds() {
 }
 
 #[tokio::test]
-async fn one_that_prints_much_before_it_ends_is_not_killed() {
+async fn a_process_that_prints_a_lot_at_the_end_is_not_killed() {
     let (transport, seen) = start(&format!(
         "({INITIALIZE}\ncat >/dev/null\nhead -c 1048576 /dev/zero\n)\necho \"exit status: $?\" >&2\n"
     ));
@@ -136,7 +136,7 @@ async fn one_that_prints_much_before_it_ends_is_not_killed() {
 }
 
 #[tokio::test]
-async fn one_that_stops_reading_has_time_to_write_down_what_it_keeps() {
+async fn a_process_that_stops_reading_has_time_to_save_its_state() {
     let (transport, seen) = start("exec <&-\nsleep 1\necho saved >&2\n");
     let (handshake, driver) = connect(transport, NoopClient);
     let ((_, said), handshake) = tokio::join!(over(driver, seen), handshake);
@@ -145,7 +145,7 @@ async fn one_that_stops_reading_has_time_to_write_down_what_it_keeps() {
 }
 
 #[tokio::test]
-async fn one_that_reads_nothing_is_not_waited_for() {
+async fn a_process_that_reads_nothing_is_killed() {
     let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
     let (handshake, driver) = connect(transport, NoopClient);
     let work = async {
@@ -162,7 +162,7 @@ async fn one_that_reads_nothing_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn one_that_fails_by_itself_is_told_with_its_status() {
+async fn a_failed_process_is_reported_with_its_status() {
     for (script, status) in [
         ("exit 3", "exit status: 3"),
         ("read -r line; exit 4", "exit status: 4"),
@@ -182,7 +182,7 @@ async fn one_that_fails_by_itself_is_told_with_its_status() {
 }
 
 #[tokio::test]
-async fn one_that_ends_well_has_closed_the_connection() {
+async fn a_successful_exit_closes_the_connection() {
     let (transport, seen) = start(&format!("{INITIALIZE}\nexit 0"));
     let (handshake, driver) = connect(transport, NoopClient);
     let (reason, agent) = tokio::join!(over(driver, seen), handshake);
@@ -195,7 +195,7 @@ async fn one_that_ends_well_has_closed_the_connection() {
 }
 
 #[tokio::test]
-async fn one_that_only_stops_writing_ends_with_the_connection() {
+async fn a_process_that_closes_stdout_ends_with_the_connection() {
     let (transport, seen) = start("read -r line\nexec >&-\ncat >&2\necho saved >&2\n");
     let (handshake, driver) = connect(transport, NoopClient);
     let (over, handshake) = tokio::join!(over(driver, seen), handshake);
@@ -205,7 +205,7 @@ async fn one_that_only_stops_writing_ends_with_the_connection() {
 }
 
 #[tokio::test]
-async fn it_is_killed_with_what_is_dropped() {
+async fn dropping_the_transport_or_driver_kills_the_process() {
     // The transport, before it is used.
     let (transport, seen) = start("exec sleep 1000");
     drop(transport);
@@ -232,7 +232,7 @@ async fn it_is_killed_with_what_is_dropped() {
 }
 
 #[tokio::test]
-async fn closing_the_half_for_writing_ends_it() {
+async fn closing_the_writing_half_ends_the_process() {
     let (transport, seen) = start("cat >&2\necho saved >&2\n");
     let (_reader, mut writer) = transport.into_split();
     writer.write_all(b"hello\n").await.unwrap();
@@ -244,7 +244,7 @@ async fn closing_the_half_for_writing_ends_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_told_by_its_name() {
+async fn a_program_that_cannot_be_started_is_named() {
     let error = Transport::spawn(Command::new("no-such-agent").arg("--acp")).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let told = error.to_string();
@@ -252,14 +252,14 @@ async fn what_cannot_be_started_is_told_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_pipe_that_nobody_would_read_is_refused() {
+async fn piped_stderr_is_rejected() {
     let mut command = Command::new("sh");
     let error = Transport::spawn(command.stderr(Stdio::piped())).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
 }
 
 #[test]
-fn without_a_runtime_it_is_an_error_and_no_panic() {
+fn spawning_without_a_runtime_is_an_error() {
     let error = Transport::spawn(Command::new("sh")).unwrap_err();
     assert!(error.to_string().contains("runtime"), "{error}");
 }

@@ -25,7 +25,7 @@ impl Agent for IdleAgent {
 }
 
 #[tokio::test]
-async fn an_agent_whose_client_is_gone_has_not_failed() {
+async fn an_agent_succeeds_when_its_client_exits() {
     // The client reads no more, which is seen before it is seen to write no more.
     let (theirs_in, mut our_output) = tokio::io::duplex(64 * 1024);
     let (theirs_out, our_input) = tokio::io::duplex(64 * 1024);

@@ -111,7 +111,7 @@ async fn answer(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_call_is_handed_the_state_of_its_session() {
+async fn every_call_gets_the_state_of_its_session() {
     let (editor, conn, mut peer) = start().await;
     let _one = peer.opens(&conn, json!({"sessionId": "one"})).await;
     let _two = peer.opens(&conn, json!({"sessionId": "two"})).await;
@@ -138,7 +138,7 @@ async fn each_call_is_handed_the_state_of_its_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_is_dropped_when_its_session_is_open_no_more() {
+async fn a_state_is_dropped_when_its_session_is_closed() {
     let (editor, conn, mut peer) = start().await;
     for way in ["close", "delete", "archive"] {
         let session = peer.opens(&conn, json!({"sessionId": way})).await;
@@ -179,7 +179,7 @@ async fn states_are_dropped_when_the_connection_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_loaded_again_keeps_its_state_and_its_thread() {
+async fn a_reloaded_session_keeps_its_state_and_thread() {
     let (editor, conn, mut peer) = start().await;
     let first = peer.opens(&conn, json!({"sessionId": "one"})).await;
     peer.says("one", "before").await;
@@ -222,7 +222,7 @@ async fn a_session_that_is_loaded_again_keeps_its_state_and_its_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_ends_while_its_session_is_loaded_has_ended_if_that_fails() {
+async fn a_turn_that_ends_during_a_failed_load_has_ended() {
     let (editor, conn, mut peer) = start().await;
     let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
     let turn = tokio::spawn({
@@ -262,7 +262,7 @@ impl Client for CircularClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_may_hold_its_connection_and_is_freed_all_the_same() {
+async fn a_client_that_owns_its_connection_is_freed() {
     let client = CircularClient::default();
     let alive = Arc::downgrade(&client.alive);
     let held = Arc::clone(&client.agent);
@@ -307,7 +307,7 @@ impl ReadTextFile<Reading> for Reader {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_still_runs_sees_that_its_session_is_closed() {
+async fn a_running_call_sees_that_its_session_was_closed() {
     let capabilities = json!({"sessionCapabilities": {"close": {}}});
     let (conn, mut peer) = TestPeer::of_client_with(Reader, limits(), PIPE, capabilities).await;
     let session = peer.opens(&conn, json!({"sessionId": "one"})).await;
@@ -327,7 +327,7 @@ async fn a_call_that_still_runs_sees_that_its_session_is_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_set_while_a_session_is_loaded_stays_if_that_fails() {
+async fn settings_changed_during_a_failed_load_stay() {
     let (_, conn, mut peer) = start().await;
     let modes = json!({"currentModeId": "ask", "availableModes": [
         {"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});

@@ -52,7 +52,7 @@ impl Client for QuietClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_value_serves_several_connections_whatever_its_type() {
+async fn trait_objects_serve_several_connections() {
     let agents: [Arc<dyn DynAgent>; 2] = [
         Arc::new(SayingAgent("hello", AtomicUsize::new(0))),
         Arc::new(FailingAgent),

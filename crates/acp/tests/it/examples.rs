@@ -40,14 +40,14 @@ async fn printed(name: &str, args: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn the_client_runs_the_agent_and_ends_with_it() {
+async fn the_client_runs_the_agent_and_exits_with_it() {
     let agent = example("agent");
     let printed = printed("client", &["Hello", agent.to_str().unwrap()]).await;
     assert_eq!(printed, "You said: Hello\n(end_turn)\n");
 }
 
 #[tokio::test]
-async fn the_client_says_what_is_wrong() {
+async fn the_client_reports_errors() {
     let output = run("client", &["Hello"]).await;
     assert!(!output.status.success());
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -62,7 +62,7 @@ async fn the_client_says_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn one_agent_speaks_both_versions() {
+async fn one_agent_supports_both_versions() {
     let printed = printed("both_versions", &[]).await;
     let spoken: Vec<&str> = printed
         .lines()
@@ -78,7 +78,7 @@ async fn one_agent_speaks_both_versions() {
 }
 
 #[tokio::test]
-async fn permission_is_given_to_look_but_not_to_change() {
+async fn reading_is_allowed_and_changing_rejected() {
     assert_eq!(
         printed("permission", &[]).await,
         "May it \"Read notes.txt\"?\n\
@@ -103,7 +103,7 @@ async fn a_file_is_read_and_a_command_run_through_the_client() {
 }
 
 #[tokio::test]
-async fn extensions_go_both_ways() {
+async fn extensions_work_in_both_directions() {
     let printed = printed("extension", &[]).await;
     let lines: Vec<&str> = printed.lines().collect();
     let [hint, sum, unknown, seen] = lines[..] else {
@@ -120,7 +120,7 @@ async fn extensions_go_both_ways() {
 }
 
 #[tokio::test]
-async fn the_person_is_asked_by_a_form() {
+async fn the_user_fills_in_a_form() {
     assert_eq!(
         printed("elicitation", &[]).await,
         "Who is there?\nHello, Ada!\n"

@@ -95,7 +95,7 @@ impl Client for ExtensionEchoAgent {
 const RAW: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], "a": null }"#;
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_asked_and_told_as_it_comes() {
+async fn an_agent_handles_extensions_in_order() {
     let agent = ExtensionEchoAgent::default();
     let (_conn, mut peer) = TestPeer::of_agent(agent.clone());
     // Extensions may be used before the beginning: they may be what negotiates it.
@@ -144,7 +144,7 @@ async fn an_agent_is_asked_and_told_as_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_asked_and_told_as_it_comes() {
+async fn a_client_handles_extensions_in_order() {
     let client = ExtensionEchoAgent::default();
     let (_conn, mut peer) = TestPeer::of_client(client.clone()).await;
     for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
@@ -171,7 +171,7 @@ async fn a_client_is_asked_and_told_as_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn either_side_asks_and_tells() {
+async fn both_sides_send_extensions() {
     let (_conn, mut peer, s) = TestPeer::in_session(ExtensionEchoAgent::default()).await;
     peer.prompt(1, &s, "go").await;
     let (id, params) = peer.request("_ask").await;
@@ -205,7 +205,7 @@ async fn either_side_asks_and_tells() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
+async fn unserializable_params_are_an_error_and_not_sent() {
     let (conn, mut peer) = TestPeer::of_client(ExtensionEchoAgent::default()).await;
     let conn = conn.connection();
     // Keys of JSON are text.
@@ -276,7 +276,7 @@ impl Client for AddingClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn methods_of_one_s_own_have_types() {
+async fn custom_methods_are_typed() {
     let adder = AddingClient::default();
     let (_conn, mut peer) = TestPeer::of_client(adder.clone()).await;
     peer.ask(1, TestSumRequest::METHOD, json!({"numbers": [1, 2, 3]}))

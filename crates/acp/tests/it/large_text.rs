@@ -71,7 +71,7 @@ impl ReadTextFile<()> for OneFileClient {
 }
 
 #[tokio::test]
-async fn a_large_file_arrives_as_it_was_sent() {
+async fn a_large_file_arrives_unchanged() {
     let agent = FileReadingAgent::new();
     let (client, _agent) = testing::connect(agent, OneFileClient).await;
     let session = client.new_session("/").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_large_file_arrives_as_it_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
+async fn large_responses_are_separate_messages() {
     let (_session, mut scripted) = Scripted::with_session(OneFileClient).await;
     let (peer, session) = (&mut *scripted, "s");
     let params = json!({"sessionId": session, "path": "/file"});
@@ -135,7 +135,7 @@ async fn answered(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) 
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_may_have_more_than_its_text() {
+async fn a_response_can_have_more_fields_than_its_text() {
     let whole = text(LARGE);
     let content = serde_json::to_string(&whole).unwrap();
     for result in [
@@ -150,7 +150,7 @@ async fn an_answer_may_have_more_than_its_text() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on() {
+async fn an_invalid_text_fails_only_its_request() {
     let whole = serde_json::to_string(&text(LARGE)).unwrap();
     let content = whole.strip_suffix('"').unwrap();
     for (result, limit) in [
@@ -168,7 +168,7 @@ async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
+async fn the_rest_of_a_cancelled_response_is_discarded() {
     let agent = FileReadingAgent::new();
     let (_conn, mut peer, session, prompt, id) = asking(agent, limits(|_| ())).await;
     let content = serde_json::to_string(&text(LARGE)).unwrap();

@@ -48,7 +48,7 @@ fn servers(params: &Value) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_join_those_of_the_session_behind_them() {
+async fn client_servers_follow_the_sessions_servers() {
     let own = vec![stdio("editor", "/bin/editor"), stdio("more", "/bin/more")];
     let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
     let (conn, mut peer) =
@@ -96,7 +96,7 @@ async fn they_join_those_of_the_session_behind_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_taken_is_not_given_twice() {
+async fn a_server_with_a_duplicate_name_is_left_out() {
     let own = vec![
         stdio("files", "/bin/own-files"),
         stdio("editor", "/bin/editor"),
@@ -127,7 +127,7 @@ async fn a_client_without_any_adds_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_are_asked_for_with_each_session() {
+async fn mcp_servers_is_called_for_each_session() {
     /// A client whose server has another name each time.
     struct RenamingServerClient(Arc<AtomicUsize>);
     impl Client for RenamingServerClient {
@@ -152,7 +152,7 @@ async fn they_are_asked_for_with_each_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_not_given_a_transport_that_it_does_not_take() {
+async fn servers_with_unsupported_transports_are_left_out() {
     let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
     let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
     let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;

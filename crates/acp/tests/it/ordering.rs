@@ -57,7 +57,7 @@ impl Client for GatedClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_they_are() {
+async fn a_prompt_response_is_handled_after_earlier_slow_updates() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -92,7 +92,7 @@ async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
+async fn agent_requests_are_handled_after_earlier_updates() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (_, _turn) = peer.prompted(&session, "hi").await;
@@ -111,7 +111,7 @@ async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_delivered() {
+async fn updates_before_the_response_that_opens_their_session_are_delivered() {
     let client = GatedClient::new();
     client.gate.add_permits(10);
     let (conn, mut peer) = TestPeer::of_client(client.clone()).await;
@@ -130,7 +130,7 @@ async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_deliv
 }
 
 #[tokio::test(start_paused = true)]
-async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
+async fn late_updates_do_not_belong_to_the_next_turn() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "one").await;
     peer.says("s", "first").await;
@@ -207,7 +207,7 @@ fn sets_mode(
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read_ahead() {
+async fn an_update_handler_can_await_a_response_behind_many_updates() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| l.read_ahead = 2_000);
     let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
@@ -229,7 +229,7 @@ async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_too() {
+async fn a_handler_that_sends_a_request_late_gets_its_response() {
     let (place, log, gate) = (
         SessionSlot::default(),
         OrderLog::default(),
@@ -256,7 +256,7 @@ async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
+async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| {
         l.read_ahead = 1_000;
@@ -286,7 +286,7 @@ async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
+async fn a_backlog_of_tiny_messages_is_bounded() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let limits = limits(|l| {
         l.read_ahead = 1_000;
@@ -308,7 +308,7 @@ async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
+async fn a_waiting_handler_gets_an_error_when_the_agent_exits() {
     let (place, log) = (SessionSlot::default(), OrderLog::default());
     let (conn, session, mut peer) =
         with_modes(sets_mode(&place, &log, None), acp::Limits::default(), PIPE).await;
@@ -326,7 +326,7 @@ async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_ended() {
+async fn a_turn_result_behind_a_waiting_handler_counts_after_the_agent_exits() {
     let client = GatedClient::new();
     let (session, mut peer) = TestPeer::with_session(client.clone()).await;
     let (id, turn) = peer.prompted(&session, "hi").await;
@@ -342,7 +342,7 @@ async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_end
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
+async fn a_panicking_handler_loses_only_its_update() {
     let client = UpdateClient(async |_, update: Update| {
         assert_ne!(update.message_text(), Some("bad"), "as it is meant to");
     });
@@ -364,7 +364,7 @@ async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
+async fn a_permission_request_adds_an_unknown_tool_call() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, _turn) = peer.prompted(&session, "hi").await;
     let call = json!({"toolCallId": "a/b", "title": "Write", "status": "pending"});
@@ -393,7 +393,7 @@ async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn odd_tool_calls_lose_nothing() {
+async fn unusual_tool_calls_are_shown() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let call = |id: &str, title: &str, status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "status": status});
     // An update for a call that was never announced, with a terminal that nobody created.
@@ -446,7 +446,7 @@ async fn odd_tool_calls_lose_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_that_nobody_opened_do_not_fill_memory() {
+async fn unopened_sessions_do_not_fill_memory() {
     let seen = OrderLog::default();
     let client = UpdateClient({
         let seen = Arc::clone(&seen);
@@ -469,7 +469,7 @@ async fn sessions_that_nobody_opened_do_not_fill_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
+async fn a_replay_is_marked_and_complete_when_load_returns() {
     let seen = OrderLog::default();
     let client = UpdateClient({
         let seen = Arc::clone(&seen);
@@ -505,7 +505,7 @@ async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_load_that_fails_leaves_the_open_session_as_it_was() {
+async fn a_failed_load_leaves_the_open_session_unchanged() {
     let (session, mut peer) =
         TestPeer::with_session_and(NoopClient, limits(|_| ()), json!({"loadSession": true})).await;
     peer.says("s", "before").await;

@@ -36,7 +36,7 @@ async fn told(outcome: Value) -> PermissionAnswer {
 }
 
 #[tokio::test]
-async fn only_the_option_that_allows_it_does() {
+async fn only_the_allow_option_allows() {
     let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
     assert_eq!(
         told(selected("allow_once")).await,

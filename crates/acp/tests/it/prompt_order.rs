@@ -78,11 +78,11 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn prompts_of_version_1_are_worked_on_in_the_order_they_came() {
+async fn version_1_prompts_run_in_order() {
     are_worked_on_in_order(Options::new).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn prompts_of_version_2_are_worked_on_in_the_order_they_came() {
+async fn version_2_prompts_run_in_order() {
     are_worked_on_in_order(|| Options::new().draft_version_2()).await;
 }

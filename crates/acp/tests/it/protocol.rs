@@ -276,7 +276,7 @@ async fn works_on(peer: &mut TestPeer, id: i64, method: &str, params: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_works_on_every_request_of_both_versions() {
+async fn an_agent_handles_every_request_of_both_versions() {
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
         let mut rows = table(methods, Sender::Client, MethodKind::Request);
         for (n, (method, params)) in messages(version).iter().enumerate() {
@@ -302,7 +302,7 @@ async fn an_agent_works_on_every_request_of_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_works_on_every_request_and_reads_every_update_of_both_versions() {
+async fn a_client_handles_every_request_and_update_of_both_versions() {
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
         let (transport, mut peer) = pipes(PIPE);
         let options = Options::new().draft_version_2();

@@ -58,7 +58,7 @@ impl Providers for ProvidersAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_says_where_models_are_called() {
+async fn a_client_configures_model_providers() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (agent, _serving) = connect_with(ProvidersAgent::default(), NoopClient, options).await;
         assert!(agent.capabilities().providers.is_some());
@@ -82,7 +82,7 @@ async fn a_client_says_where_models_are_called() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_not_sent_to_an_agent_that_does_not_offer_it() {
+async fn keys_are_not_sent_to_agents_without_the_capability() {
     let (agent, _serving) = acp::testing::connect(idle(), NoopClient).await;
     let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1");
     let error = agent.set_provider(&request).await.unwrap_err();

@@ -179,7 +179,7 @@ impl RecorderFixture {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_sent_before_it_is_kept() {
+async fn updates_are_recorded_before_they_are_sent() {
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
             turn.message("Hel").await?;
@@ -223,7 +223,7 @@ async fn nothing_is_sent_before_it_is_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_kept_is_not_sent_and_the_call_fails() {
+async fn an_update_that_cannot_be_recorded_is_not_sent() {
     for version in [1, 2] {
         let failed = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&failed);
@@ -261,7 +261,7 @@ async fn what_cannot_be_kept_is_not_sent_and_the_call_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_that_cannot_be_kept_is_refused() {
+async fn a_prompt_that_cannot_be_recorded_is_rejected() {
     for version in [1, 2] {
         let mut f = start(version, 0, async |_| panic!("it is worked on")).await;
         f.may.add_permits(99);
@@ -274,7 +274,7 @@ async fn a_prompt_that_cannot_be_kept_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_past_is_kept_in_the_same_words_for_both_versions() {
+async fn the_record_is_the_same_for_both_versions() {
     let mut kept = Vec::new();
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
@@ -345,7 +345,7 @@ async fn the_past_is_kept_in_the_same_words_for_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replay_is_not_kept_again() {
+async fn a_replay_is_not_recorded() {
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
             turn.message("new").await?;
@@ -382,7 +382,7 @@ async fn a_replay_is_not_kept_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn with_several_senders_it_is_kept_in_the_order_in_which_it_is_sent() {
+async fn concurrent_senders_record_and_send_in_the_same_order() {
     for version in [1, 2] {
         let mut f = start(version, 999, async |turn: Turn| {
             let mut senders = Vec::new();
@@ -428,7 +428,7 @@ async fn with_several_senders_it_is_kept_in_the_order_in_which_it_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_ends_before_its_session_is_opened_once_more() {
+async fn a_turn_ends_before_its_session_is_reopened() {
     let mut f = start(1, 99, async |turn: Turn| {
         let cancelled = turn.take_cancellation();
         turn.message("working").await?;

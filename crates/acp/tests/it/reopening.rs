@@ -91,7 +91,7 @@ async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
 }
 
 #[tokio::test]
-async fn what_runs_goes_on_where_an_agent_only_has_what_is_open() {
+async fn a_turn_continues_if_the_agent_cannot_reopen_sessions() {
     let (activity, ended, said) = resumed_in_a_turn(false).await;
     assert_eq!(activity, Activity::Running);
     assert_eq!(
@@ -101,7 +101,7 @@ async fn what_runs_goes_on_where_an_agent_only_has_what_is_open() {
 }
 
 #[tokio::test]
-async fn what_runs_has_ended_when_an_agent_has_opened_the_session_again() {
+async fn a_turn_has_ended_when_its_session_was_reopened() {
     let (activity, ended, said) = resumed_in_a_turn(true).await;
     assert_eq!(activity, Activity::Idle);
     assert_eq!((ended, said.as_str()), (StopReason::Cancelled, "working"));

@@ -158,7 +158,7 @@ async fn said(session: &acp::client::ClientSession) -> String {
 }
 
 #[tokio::test]
-async fn each_session_has_its_own_in_every_call() {
+async fn every_call_gets_the_state_of_its_session() {
     let writer = NotebookAgent::default();
     let (agent, _) = connect(writer, NoopClient).await;
     let first = agent.new_session("/").await.unwrap();
@@ -176,7 +176,7 @@ async fn each_session_has_its_own_in_every_call() {
 }
 
 #[tokio::test]
-async fn it_goes_with_its_session() {
+async fn state_is_dropped_with_its_session() {
     let writer = NotebookAgent::default();
     let (notebooks, at_close) = (Arc::clone(&writer.notebooks), Arc::clone(&writer.at_close));
     let open = || notebooks.load(Ordering::SeqCst);

@@ -157,7 +157,7 @@ fn below(thread: &ThreadHandle, id: &str) -> Vec<String> {
 const BOTH: [ProtocolVersion; 2] = [ProtocolVersion::V1, ProtocolVersion::V2];
 
 #[tokio::test(start_paused = true)]
-async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_asked() {
+async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
     for version in BOTH {
         let client = SubagentClient::default();
         let (session, mut peer) = in_session(client.clone(), version).await;
@@ -210,7 +210,7 @@ async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_aske
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
+async fn a_subagents_form_is_shown_in_its_root_session() {
     let client = FormClient::default();
     let (_session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
     peer.update("s", subagent("c", json!({}))).await;
@@ -222,7 +222,7 @@ async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
+async fn a_subagents_change_wakes_readers_of_the_parent() {
     let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("c", json!({}))).await;
     peer.update("c", subagent("d", json!({}))).await;
@@ -236,7 +236,7 @@ async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_turn_answers_what_its_subagents_ask() {
+async fn a_cancelled_turn_resolves_its_subagents_questions() {
     for version in BOTH {
         let client = SubagentClient {
             waits: true,
@@ -269,7 +269,7 @@ async fn a_cancelled_turn_answers_what_its_subagents_ask() {
 
 /// A subagent may work on while its parent waits for the person, also after a turn was cancelled.
 #[tokio::test(start_paused = true)]
-async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
+async fn a_subagent_that_continues_after_a_cancelled_turn_gets_responses() {
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client, ProtocolVersion::V1).await;
     let (id, turn) = peer.prompted(&session, "go").await;
@@ -285,7 +285,7 @@ async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end() {
+async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     let version = ProtocolVersion::V2;
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
@@ -329,7 +329,7 @@ async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end(
 
 /// Whatever an agent has said of a session before: whoever opens it is asked in it.
 #[tokio::test(start_paused = true)]
-async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
+async fn a_session_that_the_user_opens_is_no_longer_a_subagent() {
     let version = ProtocolVersion::V1;
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
@@ -348,7 +348,7 @@ async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_subagent_is_cancelled_if_the_agent_says_that_it_can_be() {
+async fn a_subagent_with_the_capability_can_be_cancelled() {
     let (session, mut peer) = in_session(SubagentClient::default(), ProtocolVersion::V2).await;
     peer.update("s", subagent("a", json!({}))).await;
     peer.update("s", subagent("b", json!({"capabilities": {"cancel": {}}})))
@@ -431,7 +431,7 @@ fn leads() -> impl Agent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_on_this_library_has_subagents_in_both_versions() {
+async fn agents_can_start_subagents_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (ours, theirs) = transport::memory();
         let _conn = acp::testing::start_agent(theirs, leads(), options.clone());
@@ -460,7 +460,7 @@ async fn an_agent_on_this_library_has_subagents_in_both_versions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_of_version_1_that_knows_no_subagents_is_told_of_none() {
+async fn subagents_are_not_reported_to_clients_without_support() {
     let agent = PromptAgent(async |turn: Turn, _: Prompt| {
         let refused = turn.subagent("scout", "Look around").await;
         assert!(matches!(refused, Err(Error::Unsupported { .. })));

@@ -56,7 +56,7 @@ async fn panic_of(work: impl Future<Output = ()>) -> String {
 }
 
 #[tokio::test]
-async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
+async fn an_agent_and_a_client_connect_in_memory_in_both_versions() {
     for (options, version) in [
         (Options::new(), ProtocolVersion::V1),
         (Options::new().draft_version_2(), ProtocolVersion::V2),
@@ -72,7 +72,7 @@ async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_is_seen_through_the_thread() {
+async fn a_cancelled_turn_is_visible_in_the_thread() {
     let agent = PromptAgent(async |turn: Turn, _| {
         turn.message("begun").await?;
         std::future::pending().await
@@ -87,7 +87,7 @@ async fn a_cancelled_turn_is_seen_through_the_thread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_thread_never_shows_is_told_with_what_it_shows() {
+async fn wait_for_thread_reports_the_actual_state() {
     let (agent, _) = connect(EchoingAgent, NoopClient).await;
     let session = agent.new_session("/").await.unwrap();
     session.prompt("hi there").await.unwrap();
@@ -184,7 +184,7 @@ async fn a_scripted_agent_tests_a_client() {
 }
 
 #[tokio::test]
-async fn a_scripted_agent_may_speak_version_2() {
+async fn a_scripted_agent_can_use_version_2() {
     let answer = json!({
         "protocolVersion": 2,
         "info": {"name": "scripted", "version": "1"},
@@ -211,7 +211,7 @@ async fn a_scripted_agent_may_speak_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_comes_instead_is_told_with_what_came_before() {
+async fn unexpected_messages_are_reported_with_earlier_ones() {
     let (_conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     peer.initialize().await;
     let session = peer.open_session().await;
@@ -235,7 +235,7 @@ async fn what_comes_instead_is_told_with_what_came_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_come_is_told_when_patience_is_over() {
+async fn missing_messages_are_reported_after_the_timeout() {
     let (_conn, mut peer) =
         ScriptedPeer::connect_agent(PromptAgent(async |_, _| std::future::pending().await));
     peer.initialize().await;
@@ -256,7 +256,7 @@ async fn what_does_not_come_is_told_when_patience_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_and_a_full_pipe_are_told_too() {
+async fn closed_and_full_pipes_are_reported() {
     let (transport, mut peer) = ScriptedPeer::pair_with(16);
     let message = panic_of(peer.send_line("longer than sixteen bytes")).await;
     assert!(
@@ -281,7 +281,7 @@ async fn an_end_and_a_full_pipe_are_told_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_exchange_is_told_by_its_end() {
+async fn only_the_most_recent_messages_are_reported() {
     let (_conn, mut peer) = ScriptedPeer::connect_agent(EchoingAgent);
     peer.initialize().await;
     let session = peer.open_session().await;

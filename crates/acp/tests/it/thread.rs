@@ -104,7 +104,7 @@ fn take(thread: &mut Thread, step: &ThreadStep) {
 
 proptest! {
     #[test]
-    fn however_a_text_is_split_it_reads_the_same(
+    fn splitting_a_text_into_chunks_does_not_change_it(
         said in proptest::collection::vec((speaker(), ".{0,40}", proptest::collection::vec(0..40_usize, 0..6)), 0..8),
     ) {
         let (mut whole, mut pieces) = (Thread::new(), Thread::new());
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_disappears_and_every_change_shows(steps in proptest::collection::vec(step(), 0..60)) {
+    fn items_stay_and_every_change_is_visible(steps in proptest::collection::vec(step(), 0..60)) {
         let mut thread = Thread::new();
         for step in &steps {
             let (revision, items) = (thread.revision(), thread.items().len());

@@ -106,7 +106,7 @@ async fn start(version: u16) -> (TurnEndClient, AgentConnection, Connection) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_s_end_is_told_with_its_reason() {
+async fn turn_ended_gets_the_stop_reason() {
     for version in [1, 2] {
         let (told, agent, _theirs) = start(version).await;
         let session = agent.new_session("/work").await.unwrap();
@@ -122,7 +122,7 @@ async fn a_turn_s_end_is_told_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_end_of_a_turn_that_nobody_waits_for_is_told() {
+async fn turn_ended_is_called_for_dropped_prompts() {
     for version in [1, 2] {
         let (told, agent, _theirs) = start(version).await;
         let session = agent.new_session("/work").await.unwrap();
@@ -144,7 +144,7 @@ async fn the_end_of_a_turn_that_nobody_waits_for_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_whose_connection_ends_has_failed() {
+async fn turn_ended_is_called_when_the_connection_ends() {
     for version in [1, 2] {
         let (told, agent, theirs) = start(version).await;
         let session = agent.new_session("/work").await.unwrap();

@@ -73,7 +73,7 @@ impl ForkSession for ForkingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_copies_sessions_if_it_says_so() {
+async fn an_agent_with_the_capability_forks_sessions() {
     let (_conn, mut peer) = TestPeer::of_agent(ForkingAgent);
     let said = peer.initialize(json!({})).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn an_agent_copies_sessions_if_it_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_copies_a_session_of_an_agent_that_can() {
+async fn a_client_forks_a_session() {
     let can = json!({"sessionCapabilities": {"fork": {}}});
     let (conn, mut peer) = TestPeer::of_client_with(NoopClient, Limits::default(), PIPE, can).await;
     let forking = tokio::spawn(async move { conn.fork_session("old", "/work").await });
@@ -122,7 +122,7 @@ async fn a_client_copies_a_session_of_an_agent_that_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
+async fn models_without_an_option_are_shown_as_an_option() {
     let models = json!({"currentModelId": "a", "availableModels": [
         {"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B", "description": "Better"}]});
     let (conn, mut peer) = TestPeer::of_client(NoopClient).await;
@@ -165,7 +165,7 @@ async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_knows_models_only_sets_the_option_for_them() {
+async fn set_model_sets_the_model_option() {
     let (_conn, mut peer, s) = TestPeer::in_session(ForkingAgent).await;
     peer.ask(
         1,
@@ -187,7 +187,7 @@ async fn a_client_that_knows_models_only_sets_the_option_for_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn several_plans_of_version_1_are_told_apart() {
+async fn several_version_1_plans_are_distinguished() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let entries = json!([{"content": "x", "priority": "low", "status": "pending"}]);
     peer.update("s", json!({"sessionUpdate": "plan", "entries": entries}))
@@ -208,7 +208,7 @@ async fn several_plans_of_version_1_are_told_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
+async fn an_echoed_user_message_is_shown_once() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
     peer.update("s", chunk("user_message_chunk", "hel")).await;
@@ -228,7 +228,7 @@ async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
+async fn late_updates_do_not_reopen_a_finished_call() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let update = |status: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b:1", "status": status, "title": status});
     for status in ["in_progress", "completed", "in_progress", "pending"] {
@@ -289,7 +289,7 @@ impl Elicitation<()> for RejectingClient {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_is_asked_in_a_session_or_while_a_request_is_worked_on() {
+async fn elicitation_works_in_sessions_and_during_requests() {
     let told: Arc<Mutex<Vec<String>>> = Arc::default();
     let (_session, mut peer) = TestPeer::with_session(RejectingClient(Arc::clone(&told))).await;
     let schema = json!({"type": "object", "properties": {}});

@@ -80,7 +80,7 @@ fn is_idle(reason: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
+async fn the_requested_version_is_negotiated_if_supported() {
     for (asked_for, answered) in [(0, 1), (1, 1), (2, 2), (3, 2), (900, 2)] {
         let (_conn, _peer, answer) = asked(idle(), asked_for, json!({})).await;
         assert_eq!(answer["protocolVersion"], answered, "{asked_for}");
@@ -96,7 +96,7 @@ async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_is_told_by_updates_between_running_and_idle() {
+async fn a_turn_is_reported_between_running_and_idle() {
     let agent = PromptAgent(async |turn: Turn, _| {
         turn.thought("Hm").await?;
         turn.message("Hel").await?;
@@ -148,7 +148,7 @@ async fn a_turn_is_told_by_updates_between_running_and_idle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_that_wait() {
+async fn prompts_are_queued_and_cancelled_together() {
     let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
         if prompt.text() == "wait" {
             turn.cancelled().await;
@@ -191,7 +191,7 @@ async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_tha
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
+async fn invalid_prompts_are_rejected_and_later_failures_reported() {
     struct AcceptingAgent;
     impl Agent for AcceptingAgent {
         type State = ();
@@ -241,7 +241,7 @@ async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled() {
+async fn questions_are_reported_and_end_with_a_cancelled_turn() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let call = turn.tool_call(ToolCall::new("c", "Write a")).await?;
         let options = vec![PermissionOption::new(
@@ -321,7 +321,7 @@ async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
+async fn updates_are_sent_in_the_form_of_version_2() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let entry =
             |text: &str| PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending);
@@ -398,7 +398,7 @@ async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
 
 /// What the same agent is to clients of version 1.
 #[tokio::test(start_paused = true)]
-async fn clients_of_version_1_are_shown_what_they_understand() {
+async fn updates_are_sent_in_the_form_of_version_1() {
     let agent = || {
         PromptAgent(async |turn: Turn, _| {
             let entry = |text: &str| {
@@ -517,7 +517,7 @@ impl LoadSession for ReplayingAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told() {
+async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
     let (_conn, mut peer, _) = asked(
         ReplayingAgent {
             seen: Arc::default(),
@@ -580,7 +580,7 @@ async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told()
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
+async fn every_agent_can_list_resume_and_close() {
     let (_conn, mut peer, _) = asked(idle(), 2, json!({})).await;
     let s = peer.new_session().await;
     peer.ask(1, "session/list", json!({"cwd": "/elsewhere"}))
@@ -633,7 +633,7 @@ async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mcp_servers_are_taken_as_they_were_offered() {
+async fn unsupported_mcp_servers_are_rejected() {
     struct NoStdioAgent;
     impl Agent for NoStdioAgent {
         type State = ();
@@ -729,7 +729,7 @@ impl Authentication for LoginAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_logs_in_and_may_be_asked_meanwhile() {
+async fn login_can_request_input() {
     for (version, login, logout) in [
         (2, "auth/login", "auth/logout"),
         (1, "authenticate", "logout"),
@@ -775,7 +775,7 @@ async fn one_logs_in_and_may_be_asked_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
+async fn running_and_queued_turns_end_when_the_client_exits() {
     let dropped = Arc::new(());
     let agent = PromptAgent({
         let dropped = Arc::clone(&dropped);
@@ -802,7 +802,7 @@ async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
+async fn version_2_statuses_are_sent_to_version_2_clients() {
     let agent = || {
         PromptAgent(async |turn: Turn, _| {
             let call = turn.tool_call(ToolCall::new("c", "Work")).await?;
@@ -861,7 +861,7 @@ impl CancelWork for ToolCallCancelAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_cancels_one_piece_of_work_if_it_can() {
+async fn an_agent_can_cancel_single_tool_calls_and_terminals() {
     let (_conn, mut peer, s) = in_session(ToolCallCancelAgent(Mutex::default())).await;
     let call = |id: &str| json!({"sessionId": s, "toolCallId": id});
     peer.ask(1, "tool_call/cancel", call("c")).await;
@@ -894,7 +894,7 @@ async fn an_agent_cancels_one_piece_of_work_if_it_can() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_panics_leaves_nobody_waiting() {
+async fn a_panicking_agent_leaves_no_request_pending() {
     let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
         turn.message("begun").await?;
         assert_ne!(prompt.text(), "panic", "as asked");

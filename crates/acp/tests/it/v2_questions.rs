@@ -63,7 +63,7 @@ fn yes() -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+async fn the_agent_continues_after_an_error_response() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let refused = ask(&turn, "a").await;
         turn.message(&refused.unwrap_err().to_string()).await?;
@@ -82,7 +82,7 @@ async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
+async fn the_agent_continues_after_an_invalid_response() {
     let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
         turn.message("on").await?;
@@ -103,7 +103,7 @@ async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
+async fn the_agent_continues_after_the_client_cancels_a_request() {
     let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
         let outcome = ask(&turn, "b").await?;
@@ -125,7 +125,7 @@ async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_the_agent_drops_lets_it_run_on() {
+async fn the_agent_continues_after_dropping_a_question() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let second = std::time::Duration::from_secs(1);
         let waited = tokio::time::timeout(second, ask(&turn, "a")).await;
@@ -147,7 +147,7 @@ async fn a_question_that_the_agent_drops_lets_it_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
+async fn the_agent_continues_after_the_last_of_several_answers() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let second = std::time::Duration::from_secs(1);
         let (refused, dropped, answered) = tokio::join!(
@@ -174,7 +174,7 @@ async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_is_cancelled_does_not_run_on() {
+async fn a_cancelled_turn_does_not_continue() {
     let agent = PromptAgent(async |turn: Turn, _| {
         ask(&turn, "a").await?;
         Ok(StopReason::EndTurn)

@@ -92,7 +92,7 @@ macro_rules! method_table_tests {
         }
 
         #[test]
-        fn no_array_is_read_as_params_or_as_a_result() {
+        fn arrays_are_not_read_as_params_or_results() {
             let mut read = Vec::new();
             for row in METHODS {
                 let parts: &[bool] = if row.result.is_some() { &[true, false] } else { &[true] };
@@ -110,7 +110,7 @@ macro_rules! method_table_tests {
         /// What is wrong in the place of an object is wrong alike: an array of its values is read as
         /// little as a number is. Where any JSON goes, the array is kept as it is.
         #[test]
-        fn no_array_is_read_as_an_object_inside_of_a_message() {
+        fn arrays_are_not_read_as_objects_inside_messages() {
             let mut read = Vec::new();
             for (name, case) in &cases($version) {
                 let row = METHODS.iter().find(|row| row.name == case.method).unwrap();
@@ -141,7 +141,7 @@ macro_rules! method_table_tests {
         }
 
         #[test]
-        fn every_method_is_there_once_and_in_its_direction() {
+        fn every_method_is_listed_once_in_its_direction() {
             let names: std::collections::BTreeSet<_> = METHODS.iter().map(|row| row.name).collect();
             assert_eq!(names.len(), METHODS.len());
 

@@ -92,13 +92,13 @@ messages! {
 }
 
 #[test]
-fn every_type_of_the_method_table_is_checked() {
+fn every_type_in_the_method_table_is_checked() {
     // No schema has it any more; `messages` has what agents send.
     check::all_of_the_table(METHODS, CHECKED, &["session/set_model"]);
 }
 
 #[test]
-fn we_know_every_kind_and_value_the_official_schema_names() {
+fn every_type_and_value_in_the_official_schema_is_known() {
     let mut known = KnownVariants::default();
     known.add("AuthMethod", AuthMethod::TAGS);
     known.add("CompactionStatus", CompactionStatus::KNOWN);
@@ -139,7 +139,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
 }
 
 #[test]
-fn what_is_made_for_these_tests_is_of_every_kind() {
+fn generated_values_cover_every_type() {
     are_made::<SessionNotification>("sessionUpdate", SessionUpdate::TAGS);
     are_made::<SessionNotification>("type", ToolCallContent::TAGS);
     are_made::<SessionNotification>("type", PlanUpdateContent::TAGS);
@@ -154,7 +154,7 @@ fn what_is_made_for_these_tests_is_of_every_kind() {
 }
 
 #[test]
-fn values_made_by_their_constructors_survive() {
+fn values_from_constructors_survive() {
     fn official_survives<Ours, Official>(official: &Official)
     where
         Ours: Serialize + DeserializeOwned,

@@ -70,12 +70,12 @@ messages! {
 }
 
 #[test]
-fn every_type_of_the_method_table_is_checked() {
+fn every_type_in_the_method_table_is_checked() {
     check::all_of_the_table(METHODS, CHECKED, &[]);
 }
 
 #[test]
-fn we_know_every_kind_and_value_the_official_schema_names() {
+fn every_type_and_value_in_the_official_schema_is_known() {
     let mut known = KnownVariants::default();
     known.add("AuthMethod", AuthMethod::TAGS);
     known.add("AvailableCommand", AvailableCommand::TAGS);
@@ -124,7 +124,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
 }
 
 #[test]
-fn what_is_made_for_these_tests_is_of_every_kind() {
+fn generated_values_cover_every_type() {
     are_made::<UpdateSessionNotification>("sessionUpdate", SessionUpdate::TAGS);
     are_made::<UpdateSessionNotification>("state", StateUpdate::TAGS);
     are_made::<UpdateSessionNotification>("type", BackgroundWork::TAGS);
@@ -146,7 +146,7 @@ fn what_is_made_for_these_tests_is_of_every_kind() {
 proptest! {
     // Not made with the others: an error belongs to one stop reason.
     #[test]
-    fn what_failed_survives(error in envelope::error()) {
+    fn errors_survive(error in envelope::error()) {
         let idle = IdleStateUpdate::new().stop_reason(StopReason::Error).error(error);
         let update = SessionUpdate::StateUpdate(StateUpdate::Idle(idle));
         let schema = jsonschema::validator_for(&check::schema_of::<they::UpdateSessionNotification>());

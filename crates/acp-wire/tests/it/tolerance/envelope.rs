@@ -98,7 +98,7 @@ fn methods() {
 }
 
 #[test]
-fn members_in_any_order_with_others_beside_them() {
+fn members_in_any_order_among_others() {
     let line = br#" {"params" : {"a":[1, 2]} ,"x":[{}],"method":"m","jsonrpc":"1.0","id":1} "#;
     match jsonrpc::parse(line).unwrap() {
         Incoming::Request {
@@ -155,7 +155,7 @@ fn results_and_errors() {
 }
 
 #[test]
-fn json_that_is_no_message() {
+fn json_that_is_not_a_message() {
     for line in [
         "5",
         "true",
@@ -186,7 +186,7 @@ fn json_that_is_no_message() {
 }
 
 #[test]
-fn what_is_not_json() {
+fn invalid_json() {
     let lines: [&[u8]; 12] = [
         b"",
         b"  ",
@@ -272,7 +272,7 @@ fn huge_numbers() {
 }
 
 #[test]
-fn what_is_written_is_one_line() {
+fn messages_are_written_on_one_line() {
     let params = raw("{\r\n \"text\": \"a\\nb\",\n\"n\": 1}");
     let mut out = b"before\n".to_vec();
     jsonrpc::write_notification(&mut out, "m", &params).unwrap();
@@ -300,7 +300,7 @@ fn what_is_written_is_one_line() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing_behind() {
+fn failed_writes_leave_no_output() {
     // A map whose keys are not strings is no JSON.
     let bad = std::collections::BTreeMap::from([(vec![1_u8], 1)]);
     let mut out = b"before\n".to_vec();
@@ -311,7 +311,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
 }
 
 #[test]
-fn errors_say_what_helps() {
+fn errors_show_useful_details() {
     let error = Error::new(-32000, "Failed");
     assert_eq!(error.to_string(), "Failed");
     assert_eq!(error.clone().data("no key").to_string(), "Failed: no key");
@@ -330,7 +330,7 @@ fn errors_say_what_helps() {
 }
 
 #[test]
-fn a_plain_notification_is_known_by_how_it_begins() {
+fn plain_notifications_are_recognized() {
     for line in [
         r#"{"jsonrpc":"2.0","method":"a/b","params":{"c":1}}"#,
         r#"{ "jsonrpc" : "2.0" , "method" : "a/b" , "params" : {"c":1}}"#,
@@ -365,7 +365,7 @@ fn is_no_json(text: &str) -> bool {
 proptest::proptest! {
     /// Of what is put together from what messages are made of, in any order.
     #[test]
-    fn a_plain_notification_is_what_parse_says(
+    fn plain_notifications_agree_with_parse(
         parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..16),
         regular: bool,
     ) {

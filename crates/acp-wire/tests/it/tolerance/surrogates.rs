@@ -46,7 +46,7 @@ fn in_params() {
 }
 
 #[test]
-fn in_what_is_optional() {
+fn in_optional_fields() {
     // Lists, optional fields, any values and `_meta` are read leniently: none of them may be taken
     // for malformed and be passed over.
     let json = r#"{
@@ -133,7 +133,7 @@ fn in_errors() {
 }
 
 #[test]
-fn in_what_is_unknown() {
+fn in_unknown_types() {
     // Kept as it came, and written back so; whoever looks into it finds the character replaced.
     let json = r#"{"sessionUpdate":"_rain","drop":"\ud83d","more":{"drops":["\udc1d"]}}"#;
     let read = update(json);
@@ -183,7 +183,7 @@ fn in_the_envelope() {
 }
 
 #[test]
-fn what_is_wrong_otherwise_is_still_said() {
+fn other_errors_are_still_reported() {
     let params = raw(r#"{"sessionId":"\ud83d","prompt":5}"#);
     let error = v1::ClientRequest::read("session/prompt", Some(&params)).unwrap_err();
     assert!(

@@ -8,7 +8,7 @@ use crate::common::{NoopClient, PIPE, TestPeer, limits, soon};
 use crate::hostile::lives;
 
 #[tokio::test(start_paused = true)]
-async fn null_is_as_good_as_an_empty_object_for_an_answer() {
+async fn null_counts_as_an_empty_result() {
     let capabilities = json!({
         "loadSession": true,
         "auth": {"logout": {}},
@@ -45,7 +45,7 @@ async fn null_is_as_good_as_an_empty_object_for_an_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_cannot_be_read_fails_its_request_only() {
+async fn an_invalid_response_fails_only_its_request() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for result in [
         json!(null),

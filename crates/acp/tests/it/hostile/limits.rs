@@ -10,7 +10,7 @@ use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settl
 use crate::hostile::lives;
 
 #[tokio::test(start_paused = true)]
-async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
+async fn sessions_beyond_the_limit_are_rejected() {
     let limits = limits(|l| l.sessions = 2);
     let (_conn, mut peer) = TestPeer::of_agent_with(CloseSessionAgent, limits, PIPE);
     peer.initialize(json!({})).await;
@@ -69,7 +69,7 @@ impl acp::agent::CloseSession for CloseSessionAgent {
 }
 
 #[tokio::test(start_paused = true)]
-async fn prompts_that_wait_beyond_the_limit_are_refused() {
+async fn queued_prompts_beyond_the_limit_are_rejected() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
@@ -102,7 +102,7 @@ async fn prompts_that_wait_beyond_the_limit_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_take_too_much_together_are_refused_and_one_alone_is_not() {
+async fn the_memory_of_requests_in_flight_is_limited() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
@@ -129,7 +129,7 @@ fn dense() -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_would_take_too_much_memory_is_treated_as_too_long() {
+async fn messages_that_need_too_much_memory_are_rejected() {
     let small = || limits(|l| l.message_memory = 200_000);
     let (conn, mut peer, s) = TestPeer::in_session_with(idle(), small(), PIPE).await;
     let dense = dense();
@@ -174,7 +174,7 @@ async fn what_would_take_too_much_memory_is_treated_as_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_and_paths_have_a_length() {
+async fn ids_and_paths_have_a_maximum_length() {
     let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     let long = format!("/{}", "x".repeat(300 * 1024));
@@ -201,7 +201,7 @@ async fn names_and_paths_have_a_length() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_peer_sent_is_not_sent_back_to_it_whole() {
+async fn error_messages_truncate_the_peers_input() {
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     let long = "x".repeat(100_000);
     for (method, params) in [
@@ -218,7 +218,7 @@ async fn what_a_peer_sent_is_not_sent_back_to_it_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refusals_of_what_is_too_long_are_not_lost_however_late_they_are_read() {
+async fn rejections_of_oversized_messages_are_not_lost() {
     let limits = || {
         limits(|l| {
             l.outbox = 1_000;
@@ -261,7 +261,7 @@ fn said(text: &str) -> SessionUpdate {
 }
 
 #[test]
-fn a_thread_drops_the_earliest_and_says_so() {
+fn a_thread_drops_and_counts_its_earliest_items() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..2_000 {
         thread.apply(
@@ -291,7 +291,7 @@ fn a_thread_drops_the_earliest_and_says_so() {
 }
 
 #[test]
-fn a_message_without_end_keeps_its_end() {
+fn an_endless_message_keeps_its_end() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..20_000 {
         thread.apply(&said(&format!("{n} é ")).into());
@@ -309,7 +309,7 @@ fn a_message_without_end_keeps_its_end() {
 }
 
 #[test]
-fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
+fn a_call_too_large_for_its_thread_is_truncated() {
     let mut thread = Thread::with_limit(100_000);
     thread.apply(
         &SessionUpdate::ToolCall(Box::new(
@@ -340,7 +340,7 @@ fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_s_thread_keeps_what_the_limits_say() {
+async fn threads_respect_the_configured_limit() {
     let limits = limits(|l| l.thread = 50_000);
     let (session, mut peer) = TestPeer::with_session_and(NoopClient, limits, json!({})).await;
     for n in 0..500 {

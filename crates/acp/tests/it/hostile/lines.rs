@@ -184,7 +184,7 @@ async fn each_gets_its_due(peer: &mut TestPeer, lines: &[(&[u8], ExpectedReply)]
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_answers_each_line_as_it_is_due() {
+async fn an_agent_responds_to_each_invalid_line() {
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     each_gets_its_due(&mut peer, EITHER).await;
     each_gets_its_due(
@@ -220,7 +220,7 @@ async fn an_agent_answers_each_line_as_it_is_due() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_answers_each_line_as_it_is_due() {
+async fn a_client_responds_to_each_invalid_line() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     each_gets_its_due(&mut peer, EITHER).await;
     let read = br#"{"id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/x"}}"#;
@@ -278,7 +278,7 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_to_nothing_and_unread_notifications_are_counted() {
+async fn unmatched_responses_and_unread_notifications_are_counted() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     for id in [json!(77), json!("a"), json!(null)] {
         peer.answer(&id, json!({})).await;
@@ -298,7 +298,7 @@ async fn answers_to_nothing_and_unread_notifications_are_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_id_in_use_is_refused_and_free_again_once_answered() {
+async fn a_duplicate_id_is_rejected_until_the_response() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let agent = PromptAgent({
         let gate = std::sync::Arc::clone(&gate);
@@ -327,7 +327,7 @@ async fn an_id_in_use_is_refused_and_free_again_once_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
+async fn an_id_can_be_reused_after_its_response() {
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;
     for _ in 0..2_000 {
         peer.prompt(1, &s, "again").await;

@@ -17,7 +17,7 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
+async fn an_endless_line_is_skipped_and_the_next_one_read() {
     let short = || limits(|l| l.message = 10_000);
     let endless = vec![b'x'; 64 * 1024];
     let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), PIPE).await;
@@ -101,7 +101,7 @@ async fn an_agent_that_reads_one_byte_a_second_gets_every_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_notifications_of_every_kind_is_read_to_its_end() {
+async fn a_flood_of_notifications_is_read_to_its_end() {
     let lines: &[&str] = &[
         r#"{"method":"session/cancel","params":{"sessionId":"none"}}"#,
         r#"{"method":"session/update","params":{"sessionId":"none","update":{}}}"#,
@@ -128,7 +128,7 @@ async fn a_flood_of_notifications_of_every_kind_is_read_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_behind() {
+async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| -> Result<StopReason> {
         loop {
             turn.message("on and on").await?;
@@ -148,7 +148,7 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_beh
 }
 
 #[tokio::test(start_paused = true)]
-async fn half_a_pipe_is_enough_to_end_in_order() {
+async fn closing_one_direction_ends_the_connection_in_order() {
     // An agent whose client closes its side still answers what it can, and is not kept by what it cannot.
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         let call = acp::v1::ToolCallUpdate::new("c");

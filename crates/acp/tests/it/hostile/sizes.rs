@@ -17,7 +17,7 @@ fn short() -> Limits {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_over_the_limit_is_refused_by_its_id() {
+async fn an_oversized_request_gets_an_error_with_its_id() {
     for pipe in [16, PIPE] {
         let (_conn, mut peer, s) = TestPeer::in_session_with(idle(), short(), pipe).await;
         for (message, id) in [
@@ -58,7 +58,7 @@ async fn a_request_over_the_limit_is_refused_by_its_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_over_the_limit_fails_its_request() {
+async fn an_oversized_response_fails_its_request() {
     for pipe in [16, PIPE] {
         let (conn, mut peer) = TestPeer::of_client_with(NoopClient, short(), pipe, json!({})).await;
         for answer in [
@@ -104,7 +104,7 @@ async fn an_answer_over_the_limit_fails_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
+async fn an_oversized_response_read_ahead_fails_its_request() {
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let client = UpdateClient({
         let gate = std::sync::Arc::clone(&gate);
@@ -128,7 +128,7 @@ async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_last_line_without_an_end_counts() {
+async fn a_last_line_without_a_line_ending_counts() {
     let (_conn, mut peer) = TestPeer::of_agent_with(
         idle(),
         limits(|l| l.linger = std::time::Duration::from_secs(2)),
@@ -173,7 +173,7 @@ async fn a_last_line_without_an_end_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deep_nesting_and_huge_numbers_are_borne() {
+async fn deep_nesting_and_huge_numbers_do_no_harm() {
     let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
     let objects = |n: usize| format!("{}1{}", r#"{"a":"#.repeat(n), "}".repeat(n));
     let (_conn, mut peer, s) = TestPeer::in_session(idle()).await;

@@ -75,7 +75,7 @@ fn auth_methods_with_the_type_agent() {
 }
 
 #[test]
-fn protocol_versions_that_are_none() {
+fn invalid_protocol_versions() {
     for version in [
         json!("2025-01-01"),
         json!("1"),

@@ -120,7 +120,7 @@ fn the_content_of_a_permission_request() {
 }
 
 #[test]
-fn the_custom_data_of_the_answer_to_set_mode() {
+fn the_custom_data_of_the_set_mode_response() {
     for result in [
         json!({"meta": {"was": "look"}}),
         json!({"_meta": {"was": "look"}}),

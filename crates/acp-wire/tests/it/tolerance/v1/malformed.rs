@@ -47,7 +47,7 @@ fn optional_fields_read_as_absent() {
 }
 
 #[test]
-fn a_malformed_part_does_not_lose_its_neighbours() {
+fn a_malformed_part_does_not_affect_its_neighbors() {
     let response: InitializeResponse = read(json!({
         "protocolVersion": 1,
         "agentCapabilities": {
@@ -191,7 +191,7 @@ fn required_fields_are_required() {
 }
 
 #[test]
-fn any_value_that_cannot_be_held_reads_as_absent() {
+fn unrepresentable_values_read_as_absent() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for wrong in ["1e999", &deep] {
         let json = format!(
@@ -299,7 +299,7 @@ fn nulls_are_absent() {
 }
 
 #[test]
-fn only_where_null_clears_it_is_not_absent() {
+fn null_is_absent_except_where_it_clears() {
     let cleared: SessionInfoUpdate =
         read(json!({"title": null, "updatedAt": "2026-01-01T00:00:00Z"}));
     assert_eq!(cleared.title, Some(None));

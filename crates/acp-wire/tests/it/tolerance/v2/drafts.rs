@@ -54,7 +54,7 @@ fn commands_without_type() {
 }
 
 #[test]
-fn the_answer_to_a_prompt_without_the_message() {
+fn a_prompt_response_without_a_message_id() {
     for result in ["null", "{}", r#"{"messageId":null}"#] {
         let AgentResponse::Prompt(response) =
             AgentResponse::read("session/prompt", &raw(result)).unwrap()
@@ -94,7 +94,7 @@ fn the_name_of_the_config_option_update() {
 }
 
 #[test]
-fn an_agent_that_says_little_of_itself() {
+fn an_agent_with_minimal_initialize() {
     let response: InitializeResponse = read(json!({"protocolVersion": 2}));
     assert_eq!(
         response,

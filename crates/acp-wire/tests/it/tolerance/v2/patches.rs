@@ -17,7 +17,7 @@ fn update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
 }
 
 #[test]
-fn every_field_tells_absent_null_and_value_apart() {
+fn absent_null_and_values_differ_in_every_field() {
     let tool_call = json!({"toolCallId": "c"});
     let terminal = json!({"terminalId": "t"});
     let message = json!({"messageId": "m"});
@@ -110,7 +110,7 @@ fn every_field_tells_absent_null_and_value_apart() {
 }
 
 #[test]
-fn what_is_malformed_changes_nothing() {
+fn malformed_fields_change_nothing() {
     for wrong in [json!(7.5), json!(-1), json!(true)] {
         let call: ToolCallUpdate = read(json!({
             "toolCallId": "c", "name": wrong, "title": wrong, "kind": wrong, "status": wrong,
@@ -138,7 +138,7 @@ fn what_is_malformed_changes_nothing() {
 }
 
 #[test]
-fn one_bad_item_does_not_lose_the_others() {
+fn an_invalid_item_does_not_affect_the_others() {
     let call: ToolCallUpdate = read(json!({
         "toolCallId": "c",
         "content": [
@@ -166,7 +166,7 @@ fn one_bad_item_does_not_lose_the_others() {
 }
 
 #[test]
-fn any_value_that_cannot_be_held_changes_nothing() {
+fn unrepresentable_values_change_nothing() {
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     for wrong in ["1e999", &deep] {
         let json = format!(
