@@ -162,7 +162,7 @@ impl Error {
         }
     }
 
-    /// Sets `data`.
+    /// Sets the additional data.
     #[must_use]
     pub fn data(mut self, data: impl Into<serde_json::Value>) -> Self {
         self.data = Some(data.into());
@@ -320,10 +320,10 @@ pub enum Incoming<'a> {
 /// The reason why a line is not a message.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
-    /// It is not JSON (code -32700).
+    /// The line is not JSON (code -32700).
     #[error("not JSON: {0}")]
     NotJson(serde_json::Error),
-    /// It is JSON, but not a message (code -32600).
+    /// The line is JSON, but not a message (code -32600).
     #[error("not a JSON-RPC message: {reason}")]
     NotAMessage {
         /// The id to use in the response.
@@ -667,7 +667,7 @@ fn write_message(
 record! {
     /// `$/cancel_request`: cancels a request, in either direction.
     pub struct CancelRequestNotification {
-        /// The request's id.
+        /// The id of the request to cancel.
         required request_id: RequestId,
     }
 }

@@ -360,29 +360,29 @@ mod tests {
     record! {
         /// A record with one field of each kind.
         pub struct FieldKinds {
-            /// .
+            /// A field of the kind `required`.
             required required: String,
-            /// .
+            /// A field of the kind `tolerant`.
             tolerant tolerant: u32,
-            /// .
+            /// A field of the kind `optional`.
             optional optional: String,
-            /// .
+            /// A field of the kind `defaulted`.
             defaulted defaulted: bool,
-            /// .
+            /// A field of the kind `list`.
             list list: u32,
-            /// .
+            /// A field of the kind `written_list`.
             written_list written_list: u32,
-            /// .
+            /// A field of the kind `required_list`.
             required_list required_list: u32,
-            /// .
+            /// A field of the kind `optional_list`.
             optional_list optional_list: u32,
-            /// .
+            /// A field of the kind `clearable`.
             clearable clearable: String,
-            /// .
+            /// A field of the kind `clearable_list`.
             clearable_list clearable_list: u32,
-            /// .
+            /// A field of the kind `any`.
             any any,
-            /// .
+            /// A field of the kind `clearable_any`.
             clearable_any clearable_any,
         }
     }

@@ -82,7 +82,7 @@ impl SessionConfigOption {
 pub enum SessionConfigKind {
     /// One of several values (`select`).
     Select(SessionConfigSelect),
-    /// A boolean (`boolean`). Agents send it only to clients that support `session.configOptions.boolean`.
+    /// A switch (`boolean`). Agents send it only to clients that support `session.configOptions.boolean`.
     Boolean {
         /// The current value.
         current_value: bool,
@@ -213,7 +213,7 @@ open_enum! {
     pub enum SessionConfigOptionCategory {
         /// The session's mode.
         Mode = "mode",
-        /// The model.
+        /// The session's model.
         Model = "model",
         /// A setting of the model.
         ModelConfig = "model_config",
@@ -389,7 +389,7 @@ impl std::fmt::Display for SessionConfigOptionValue {
     }
 }
 
-/// The `session/set_config_option` request.
+/// The `session/set_config_option` request: sets a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]

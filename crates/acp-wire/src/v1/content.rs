@@ -73,9 +73,9 @@ open_enum! {
 }
 
 record! {
-    /// Text content.
+    /// Text in a prompt, a message or a tool call.
     pub struct TextContent {
-        /// The text.
+        /// The text itself.
         required text: String,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -85,7 +85,7 @@ record! {
 record! {
     /// An image with its data.
     pub struct ImageContent {
-        /// The bytes in base64.
+        /// The data, encoded as base64.
         required data: String,
         /// The media type, such as `image/png`.
         required mime_type: String,
@@ -99,7 +99,7 @@ record! {
 record! {
     /// Audio with its data.
     pub struct AudioContent {
-        /// The bytes in base64.
+        /// The data, encoded as base64.
         required data: String,
         /// The media type, such as `audio/wav`.
         required mime_type: String,
@@ -119,7 +119,7 @@ record! {
         optional title: String,
         /// A description to show to the user.
         optional description: String,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
         /// The size in bytes, at least 0.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_not_negative))]
@@ -158,7 +158,7 @@ open_enum! {
 record! {
     /// A resource with its contents.
     pub struct EmbeddedResource {
-        /// The contents.
+        /// The contents of the resource.
         required resource: EmbeddedResourceResource,
         /// Hints about how to use or show the content.
         optional annotations: Box<Annotations>,
@@ -171,9 +171,9 @@ record! {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum EmbeddedResourceResource {
-    /// Text.
+    /// The resource is text.
     Text(TextResourceContents),
-    /// Binary data.
+    /// The resource is binary.
     Blob(BlobResourceContents),
 }
 
@@ -198,11 +198,11 @@ impl Lenient for EmbeddedResourceResource {
 record! {
     /// The contents of a text resource.
     pub struct TextResourceContents {
-        /// The text.
+        /// The text itself.
         required text: String,
         /// The URI, such as `file:///home/me/main.rs`.
         required uri: String,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }
@@ -210,11 +210,11 @@ record! {
 record! {
     /// The contents of a binary resource.
     pub struct BlobResourceContents {
-        /// The bytes in base64.
+        /// The data, encoded as base64.
         required blob: String,
         /// The URI of the resource.
         required uri: String,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }

@@ -37,7 +37,7 @@ record! {
     pub struct ElicitationUrlCapabilities {}
 }
 
-/// The `elicitation/create` request.
+/// The `elicitation/create` request: asks the user for input.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
@@ -206,7 +206,7 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
 record! {
     /// The fields of a form: a JSON Schema with scalar properties only.
     pub struct ElicitationSchema {
-        /// Always `object`.
+        /// The type of the schema, which is always `object`.
         #[serde(rename = "type")]
         defaulted schema_type: ElicitationSchemaType,
         /// The form's title.
@@ -290,7 +290,7 @@ open_enum! {
 record! {
     /// A string to choose, with a title.
     pub struct EnumOption {
-        /// The string.
+        /// The string to return if this option is chosen.
         #[serde(rename = "const")]
         required value: String,
         /// The title to show to the user.
@@ -522,15 +522,15 @@ impl std::fmt::Debug for ElicitationAcceptAction {
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum ElicitationContentValue {
-    /// Text.
+    /// The value of a text field.
     String(String),
-    /// A whole number.
+    /// The value of a field for whole numbers.
     Integer(i64),
-    /// A number.
+    /// The value of a field for numbers.
     Number(#[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))] f64),
-    /// A boolean.
+    /// The value of a yes-or-no field.
     Boolean(bool),
-    /// A list of strings.
+    /// The strings that the user has chosen.
     StringArray(Vec<String>),
     /// Any other value except `null`, from a field of an unknown type.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]

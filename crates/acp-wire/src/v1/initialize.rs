@@ -17,7 +17,7 @@ use crate::lenient::Lenient;
 pub struct ProtocolVersion(pub u16);
 
 impl ProtocolVersion {
-    /// Version 1.
+    /// Version 1, which is stable.
     pub const V1: Self = Self(1);
     /// Version 2, which is a draft.
     pub const V2: Self = Self(2);

@@ -35,7 +35,7 @@ impl McpServer {
 }
 
 record! {
-    /// An HTTP header.
+    /// An HTTP header with its value.
     pub secret HttpHeader {
         /// The name of the header.
         required name: String,

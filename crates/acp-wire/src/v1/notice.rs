@@ -9,7 +9,7 @@ record! {
         /// A short title, at least one character long.
         #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_text))]
         required title: String,
-        /// The details.
+        /// Details about the notice.
         optional description: String,
     }
 }
@@ -17,9 +17,9 @@ record! {
 open_enum! {
     /// How serious a notice is.
     pub enum NoticeSeverity {
-        /// Information.
+        /// Something that is useful to know.
         Info = "info",
-        /// A warning.
+        /// Something that may become a problem.
         Warning = "warning",
         /// Something failed.
         Error = "error",

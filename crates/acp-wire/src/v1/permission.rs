@@ -8,7 +8,7 @@ string_id! {
 }
 
 record! {
-    /// The `session/request_permission` request.
+    /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
         /// The id of the session.
         required session_id: SessionId,

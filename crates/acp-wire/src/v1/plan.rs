@@ -41,7 +41,7 @@ tagged! {
         Items(PlanItems) = "items",
         /// A file that contains the plan.
         File(PlanFile) = "file",
-        /// Markdown text.
+        /// A plan in Markdown.
         Markdown(PlanMarkdown) = "markdown",
     }
 }
@@ -99,11 +99,11 @@ record! {
 }
 
 record! {
-    /// A plan that is Markdown text.
+    /// A plan in Markdown.
     pub struct PlanMarkdown {
         /// The id of the plan.
         required plan_id: PlanId,
-        /// The text.
+        /// The plan as Markdown.
         required content: String,
     }
 }

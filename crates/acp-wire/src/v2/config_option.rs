@@ -45,7 +45,7 @@ impl Lenient for SessionConfigOption {
     }
 }
 
-/// The `session/set_config_option` request.
+/// The `session/set_config_option` request: sets a config option.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]

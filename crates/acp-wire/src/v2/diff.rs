@@ -33,7 +33,7 @@ record! {
         required path: String,
         /// The type of the file.
         optional file_type: DiffFileType,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }
@@ -47,7 +47,7 @@ record! {
         required path: String,
         /// The type of the file.
         optional file_type: DiffFileType,
-        /// The media type.
+        /// The media type, such as `text/plain`.
         optional mime_type: String,
     }
 }

@@ -3,7 +3,7 @@
 use super::{PermissionOption, SessionId, TerminalId, ToolCallId, ToolCallUpdate};
 
 record! {
-    /// The `session/request_permission` request.
+    /// The `session/request_permission` request: asks for the user's permission.
     pub struct RequestPermissionRequest {
         /// The id of the session.
         required session_id: SessionId,

@@ -18,7 +18,7 @@ tagged! {
         Items(PlanItems) = "items",
         /// A file that contains the plan. Unstable.
         File(PlanFile) = "file",
-        /// Markdown text. Unstable.
+        /// A plan in Markdown. Unstable.
         Markdown(PlanMarkdown) = "markdown",
     }
 }

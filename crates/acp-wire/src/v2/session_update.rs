@@ -8,7 +8,7 @@ use super::{
 };
 
 record! {
-    /// The `session/update` notification.
+    /// The `session/update` notification: reports what has changed in a session.
     pub struct UpdateSessionNotification {
         /// The id of the session.
         required session_id: SessionId,

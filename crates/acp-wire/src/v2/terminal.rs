@@ -27,7 +27,7 @@ record! {
 record! {
     /// The whole output of a terminal.
     pub struct TerminalOutput {
-        /// The bytes in base64.
+        /// The output, encoded as base64.
         required data: String,
     }
 }
@@ -58,7 +58,7 @@ record! {
     pub struct TerminalOutputChunk {
         /// The id of the terminal.
         required terminal_id: TerminalId,
-        /// The bytes in base64. Each chunk is encoded separately.
+        /// The output, encoded as base64. Each chunk is encoded separately.
         required data: String,
     }
 }

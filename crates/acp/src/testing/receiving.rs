@@ -17,7 +17,7 @@ const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ReceivedRequest {
-    /// The id, for the response.
+    /// The id, which the response must repeat.
     pub id: Value,
     /// The params, or `null` if the request has none.
     pub params: Value,

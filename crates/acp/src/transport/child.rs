@@ -106,7 +106,7 @@ impl ChildProcess {
     /// Returns an error if the process has failed. Call this only after one of its pipes was closed.
     async fn failure(self) -> Option<io::Error> {
         let status = timeout(STATUS_TIMEOUT, self.exit).await??;
-        let message = format!("the process has ended ({status})");
+        let message = format!("the process exited ({status})");
         (!status.success()).then(|| io::Error::new(io::ErrorKind::BrokenPipe, message))
     }
 }

@@ -84,7 +84,7 @@ impl Transport {
     /// agents.
     ///
     /// If the process fails, its status is reported as [`CloseReason::Transport`](crate::CloseReason::Transport):
-    /// `the process has ended (exit status: 1)`.
+    /// `the process exited (exit status: 1)`.
     ///
     /// The command's stderr is unchanged: by default, it is that of this process. To read it, give the command the
     /// writing end of [`std::io::pipe`], read the other end on a thread, and drop the command, which holds its end

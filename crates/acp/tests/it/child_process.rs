@@ -173,7 +173,7 @@ async fn a_failed_process_is_reported_with_its_status() {
         let (transport, seen) = start(script);
         let (handshake, driver) = connect(transport, NoopClient);
         let (reason, handshake) = tokio::join!(over(driver, seen), handshake);
-        let told = format!("the process has ended ({status})");
+        let told = format!("the process exited ({status})");
         assert_eq!(reason.0.to_string(), told, "{script}");
         let error = handshake.unwrap_err();
         assert!(error.is_transport(), "{script}: {error:?}");
