@@ -1,4 +1,5 @@
-//! The library on an executor that is not tokio's. A program of its own: there is no tokio runtime in its process.
+//! The library on an executor other than tokio's. This is a program of its own, so that there is no tokio runtime in
+//! its process.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -16,7 +17,7 @@ use acp::v1::{
 };
 use acp::{CloseReason, Limits, Options, Result, Transport};
 
-/// Both ends of a socket, as smol has them.
+/// Returns transports for both ends of a socket, with the streams of smol.
 fn sockets() -> (Transport, Transport) {
     let (a, b) = UnixStream::pair().unwrap();
     (transport(a), transport(b))
@@ -32,7 +33,7 @@ fn assert_no_tokio() {
     assert!(runtime.is_err(), "this runs in a tokio runtime");
 }
 
-/// Reads a file, asks whether it may write it in capitals, and does.
+/// An agent that reads a file, requests permission to write it in capitals, and writes it.
 struct ShoutingAgent;
 
 impl Agent for ShoutingAgent {
@@ -155,7 +156,7 @@ fn nothing_has_to_be_spawned() {
     agent.join().unwrap().unwrap();
 }
 
-/// Says more than a peer that does not read takes.
+/// An agent that sends more than a peer that does not read can buffer.
 struct FloodingAgent;
 
 impl Agent for FloodingAgent {

@@ -1,8 +1,8 @@
-//! What a peer can make this side take in memory is within what `docs/memory.md` says, whatever it sends.
+//! The memory that a peer can make this side use stays within the limits in `docs/memory.md`, whatever the peer sends.
 //!
-//! All that is allocated is counted, so there is one test here, and what the others are about is in functions.
+//! All allocations of the process are counted, so there is only one test here, which calls a function for each subject.
 
-// Clippy takes only what is in a test function for a test.
+// Clippy allows `unwrap` and the like only inside test functions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "it/common/mod.rs"]
@@ -22,10 +22,10 @@ use common::{NoopClient, PIPE, TestPeer, limits, prompt, settle};
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// The least that is looked at: what tests and their pipes take beside what they measure.
+/// The memory that tests and their pipes use in addition to what they measure. Smaller amounts are not checked.
 const BESIDE: usize = 1024 * 1024;
 
-/// What is there now, from which is counted.
+/// The memory in use at the start of a measurement.
 struct MemoryBaseline(usize);
 
 impl MemoryBaseline {
@@ -34,7 +34,7 @@ impl MemoryBaseline {
         Self(ALLOCATED.current_usage())
     }
 
-    /// The most that has been there since.
+    /// Returns the peak memory since the start.
     #[track_caller]
     fn peak_within(&self, what: &str, bound: usize) {
         let peak = ALLOCATED.peak_usage().saturating_sub(self.0);
@@ -44,7 +44,7 @@ impl MemoryBaseline {
         );
     }
 
-    /// What is there now.
+    /// Returns the memory in use now.
     #[track_caller]
     fn kept_within(&self, what: &str, bound: usize) {
         let kept = ALLOCATED.current_usage().saturating_sub(self.0);
@@ -84,7 +84,7 @@ fn memory_stays_within_the_documented_limits() {
     runtime().block_on(answers_that_never_come_take_nothing_in_the_end());
 }
 
-/// JSON that is small as text and large in memory, of about this many bytes.
+/// Returns JSON of about this many bytes that needs much more memory than its length.
 fn dense(bytes: usize) -> Vec<(&'static str, String)> {
     let list = |item: &str| {
         format!(
@@ -175,10 +175,10 @@ async fn each_message_takes_what_it_may() {
     }
 }
 
-/// An update, as a function of its number.
+/// A function that returns the update with a number.
 type NumberedUpdate = fn(usize) -> serde_json::Value;
 
-/// Updates that make a thread grow, each in a way of its own.
+/// Returns updates that make a thread grow, each in another way.
 fn growing() -> Vec<(&'static str, NumberedUpdate)> {
     vec![
         (
@@ -265,7 +265,7 @@ async fn sessions_of_nobody_take_what_one_session_may() {
     assert!(session.agent().connection().noise().unread_notifications > 2_000);
 }
 
-/// Works on each prompt until the end.
+/// An agent whose turns never end.
 struct EndlessAgent;
 
 impl Agent for EndlessAgent {
@@ -317,7 +317,7 @@ async fn requests_take_what_they_may() {
     }
 }
 
-/// Lets each permission request wait.
+/// A client that never responds to permission requests.
 struct HangingClient;
 
 impl Client for HangingClient {
@@ -354,7 +354,7 @@ async fn permission_requests_take_what_they_may() {
     drop(session);
 }
 
-/// Starts terminals, and leaves them.
+/// An agent that starts terminals without releasing them.
 struct TerminalLeakAgent(Arc<tokio::sync::Semaphore>);
 
 impl Agent for TerminalLeakAgent {

@@ -1,4 +1,4 @@
-//! For which sessions an agent may ask a client for something: those that the client opens.
+//! The sessions for which an agent may send requests to a client: those that the client opens.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::common::{PIPE, TestPeer, soon};
 
-/// Lends files, and keeps which sessions it is told of.
+/// A client that lends files and records which sessions exist.
 #[derive(Clone, Default)]
 struct ReadAheadClient(Arc<Mutex<Vec<String>>>);
 
@@ -20,7 +20,7 @@ impl ReadAheadClient {
     }
 }
 
-/// A session, which tells that it is seen and that it is closed.
+/// The state of a session, which reports when it is created and closed.
 struct ReadAheadSession(ReadAheadClient, SessionId);
 
 impl ClientState<ReadAheadClient> for ReadAheadSession {
@@ -62,7 +62,7 @@ async fn start() -> (ReadAheadClient, AgentConnection, TestPeer) {
     (lends, conn, peer)
 }
 
-/// Whether the agent may read a file in the session.
+/// Returns `true` if the agent may read a file in the session.
 async fn may_read(peer: &mut TestPeer, session: &str) -> bool {
     let id = format!("read in {session}");
     let params = json!({"sessionId": session, "path": "/file"});

@@ -1,4 +1,4 @@
-//! `session/archive` and `session/unarchive`: kept and hidden, in both versions.
+//! `session/archive` and `session/unarchive` in both versions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::common::{TestPeer, idle};
 
-/// Its sessions, and whether each is archived.
+/// An agent with sessions, of which each may be archived.
 #[derive(Default, Clone)]
 struct ArchivingAgent(Arc<Mutex<BTreeMap<SessionId, bool>>>);
 

@@ -1,4 +1,4 @@
-//! `auth/status` and `auth/status_update`: whether one must authenticate, in both versions.
+//! `auth/status` and `auth/status_update` in both versions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::common::soon;
 
-/// Wants to be authenticated.
+/// An agent that requires authentication.
 #[derive(Default)]
 struct AuthStatusAgent {
     is_open: AtomicBool,
@@ -66,7 +66,7 @@ impl Authentication for AuthStatusAgent {
     }
 }
 
-/// Hears of it.
+/// A client that passes on changes of the authentication status.
 struct AuthStatusClient(mpsc::UnboundedSender<AuthStatusUpdateNotification>);
 
 impl Client for AuthStatusClient {

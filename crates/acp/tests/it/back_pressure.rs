@@ -1,4 +1,4 @@
-//! What is queued is bounded: who sends to a slow peer waits, and nothing else does.
+//! Back-pressure: queues are bounded, and only those who send to a slow peer wait.
 
 use crate::common;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::common::{
     NoopClient, PromptAgent, TestPeer, UpdateClient, limits, message, prompt, settle, soon,
 };
 
-/// What fits into the pipes of these tests.
+/// The capacity of the pipes in these tests, in bytes.
 const PIPE: usize = 1024;
-/// What their agents may queue.
+/// The outbox limit of the agents in these tests, in bytes.
 const OUTBOX: usize = 4096;
 
 fn small() -> Limits {
     limits(|l| l.outbox = OUTBOX)
 }
 
-/// An agent that sends this many numbered messages in a turn, and counts those that are sent.
+/// Returns an agent that sends this many numbered messages in a turn, and counts them in `sent`.
 fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
     let sent = Arc::clone(sent);
     PromptAgent(move |turn: acp::agent::Turn, _| {
@@ -148,7 +148,7 @@ async fn a_prompt_dropped_before_sending_leaves_the_session_usable() {
     );
 }
 
-/// A client with a session whose outbox is full, of `_filler` notifications.
+/// Returns a client's session whose outbox is full of `_filler` notifications.
 async fn filled() -> (acp::client::ClientSession, TestPeer) {
     let (conn, mut peer) = TestPeer::of_client_with(NoopClient, small(), PIPE, json!({})).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
@@ -167,7 +167,7 @@ async fn filled() -> (acp::client::ClientSession, TestPeer) {
     (session, peer)
 }
 
-/// Reads the filler.
+/// Reads all `_filler` notifications.
 async fn drain(peer: &mut TestPeer) {
     while let Ok(line) = tokio::time::timeout(Duration::from_millis(1), peer.try_line()).await {
         let line = String::from_utf8(line.unwrap()).unwrap();
@@ -202,7 +202,7 @@ async fn a_handler_that_does_not_return_stops_reading() {
     assert_eq!(common::shown(session.thread()), [format!("agent: {text}")]);
 }
 
-/// Says as much as it is asked to, asks for permission in between, and asks no less.
+/// An agent that sends as many updates as the prompt says, with permission requests in between.
 struct FloodAgent;
 
 impl Agent for FloodAgent {
@@ -325,7 +325,7 @@ async fn rejections_for_a_peer_that_never_reads_are_bounded() {
     }
 }
 
-/// Writes the rest and reads this many answers meanwhile.
+/// Writes the rest of the input while reading this many responses.
 async fn answered(peer: TestPeer, rest: &[u8], answers: usize) -> TestPeer {
     let (mut reading, mut writing) = peer.split();
     let rest = rest.to_vec();

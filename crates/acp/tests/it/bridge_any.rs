@@ -1,5 +1,5 @@
-//! Whatever one side says in its version, the other reads it in its own: by our types, and by the
-//! official ones.
+//! Random messages over a bridge. The other side can read them in its own version, with our types and with the official
+//! ones.
 
 use crate::bridge_peers::bridged;
 use acp::wire::{v1, v2};
@@ -8,7 +8,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Updates and permission requests of one version as the other side of a bridge gets them.
+/// Sends updates and permission requests of one version over a bridge, and returns them as the other side gets them.
 fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -57,7 +57,7 @@ fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
     })
 }
 
-/// Whatever an agent may tell (`T`), and now and then what it may ask (`P`).
+/// Returns random updates (`T`) of an agent, and sometimes its requests (`P`).
 fn any_said<T, P>(bytes: &[u8]) -> Vec<Value>
 where
     T: for<'a> Arbitrary<'a> + serde::Serialize,
@@ -79,7 +79,7 @@ where
     all
 }
 
-/// Ids of few kinds, so that updates are about the same things; and paths that are paths.
+/// Replaces ids by a few different ones, so that several updates are about the same thing, and paths by valid ones.
 fn few_ids(value: &mut Value) {
     match value {
         Value::Object(object) => {

@@ -1,9 +1,9 @@
-//! An agent of version 2 behind a client of version 1, message by message.
+//! A bridge between a version 2 agent and a version 1 client, message by message.
 
 use crate::bridge_peers::{BridgedPeers, bridged};
 use serde_json::{Value, json};
 
-/// A bridge that is initialized, with a client that has these capabilities.
+/// Returns an initialized bridge whose client has these capabilities.
 async fn initialized(capabilities: Value) -> BridgedPeers {
     let mut b = bridged(1);
     b.client
@@ -24,7 +24,7 @@ async fn initialized(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// A bridge with session `s` open, whose answer has these fields, too.
+/// Returns a bridge with an open session `s`, whose response had these additional fields.
 async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialized(capabilities).await;
     b.client
@@ -53,7 +53,7 @@ fn idle(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// The client prompts, and the agent takes it.
+/// Sends a prompt from the client, which the agent accepts.
 async fn begin(b: &mut BridgedPeers, id: i64) {
     b.client.asks(id, "session/prompt", prompt("hi")).await;
     b.agent
@@ -564,7 +564,7 @@ async fn a_diff_becomes_text_with_locations() {
     );
 }
 
-/// What `_meta` of an update of the call is told.
+/// Returns an update of the call with this `_meta`.
 fn shown(meta: Value) -> Value {
     call(json!({"_meta": meta}))
 }
@@ -1107,7 +1107,7 @@ async fn unknown_capabilities_pass_unchanged() {
     );
 }
 
-/// What a subagent of the session does, for a client that knows none and for one that does.
+/// Sends the updates of a subagent to a client that supports subagents and to one that does not.
 #[tokio::test(start_paused = true)]
 async fn subagents_are_sent_only_to_clients_that_support_them() {
     let announced =

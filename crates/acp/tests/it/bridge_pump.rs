@@ -1,4 +1,4 @@
-//! A bridge as a pipe: its ends, its limits, what is no message, and two of them in a row.
+//! The ends and the limits of a bridge, lines that are not messages, and two bridges in a row.
 
 use crate::bridge_peers;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn prompt(text: &str) -> Value {
     json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
 }
 
-/// The client prompts in version 2, and the agent has it.
+/// Sends a prompt from a version 2 client, which the agent receives.
 async fn begin(b: &mut BridgedPeers, id: i64) {
     b.client.asks(id, "session/prompt", prompt("hi")).await;
     for _ in 0..3 {
@@ -291,7 +291,7 @@ async fn pending_requests_are_limited() {
     }
 }
 
-/// A client and an agent of version 1 with these bridges between them.
+/// Returns a client and an agent of version 1, with two bridges between them if `bridges` is `true`.
 fn version_1(bridges: bool) -> (bridge_peers::BridgePeer, bridge_peers::BridgePeer) {
     let (client_side, client) = peer(PeerRole::Client(1), PIPE);
     let (agent_side, agent) = peer(PeerRole::Agent(1), PIPE);

@@ -1,9 +1,9 @@
-//! An agent of version 1 behind a client of version 2, message by message.
+//! A bridge between a version 1 agent and a version 2 client, message by message.
 
 use crate::bridge_peers::{BridgedPeers, bridged};
 use serde_json::{Value, json};
 
-/// A bridge that is initialized, with an agent that has these capabilities.
+/// Returns an initialized bridge whose agent has these capabilities.
 async fn initialized(capabilities: Value) -> BridgedPeers {
     let mut b = bridged(2);
     let info = json!({"name": "c", "version": "1"});
@@ -26,7 +26,7 @@ async fn initialized(capabilities: Value) -> BridgedPeers {
     b
 }
 
-/// A bridge with session `s` open, whose answer has these fields, too.
+/// Returns a bridge with an open session `s`, whose response had these additional fields.
 async fn in_session_with(capabilities: Value, mut fields: Value) -> BridgedPeers {
     let mut b = initialized(capabilities).await;
     b.client.asks(1, "session/new", json!({"cwd": "/w"})).await;
@@ -53,13 +53,13 @@ fn idle(reason: &str) -> Value {
     json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
 }
 
-/// The client prompts, and both sides see the turn begin.
+/// Sends a prompt from the client, and expects the start of the turn on both sides.
 async fn begin(b: &mut BridgedPeers, id: i64, text: &str) {
     b.client.asks(id, "session/prompt", prompt(text)).await;
     begun(b, id, text).await;
 }
 
-/// A turn begins.
+/// Expects the start of a turn on both sides.
 async fn begun(b: &mut BridgedPeers, id: i64, text: &str) {
     let answer = b.client.next().await;
     assert_eq!(answer["id"], id, "{answer}");

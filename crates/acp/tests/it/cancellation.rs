@@ -1,4 +1,4 @@
-//! Cancelling: turns, requests, and what races with it.
+//! Cancellation of turns and requests, and the races with it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ use crate::common::{
     soon,
 };
 
-/// An agent for every way to end, and not to.
+/// An agent whose turns end in every way, or never.
 struct EndingsAgent {
-    /// How many of its futures are gone.
+    /// The number of its futures that were dropped.
     gone: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
 }
@@ -32,7 +32,7 @@ impl Default for EndingsAgent {
     }
 }
 
-/// Counts when it is dropped.
+/// A guard that counts when it is dropped.
 struct DropCounter(Arc<AtomicUsize>);
 
 impl Drop for DropCounter {
@@ -130,7 +130,7 @@ impl Agent for EndingsAgent {
     }
 }
 
-/// A turn goes through, with nothing left over from the one before.
+/// Runs a turn, which must have no updates of an earlier one.
 async fn next_turn_is_clean(peer: &mut TestPeer, session: &str) {
     peer.silence().await;
     peer.prompt("next", session, "end").await;
@@ -533,7 +533,7 @@ async fn a_dropped_request_is_cancelled_and_its_late_response_ignored() {
     peer.silence().await;
 }
 
-/// Never answers a permission request, and says when one is gone.
+/// A client that never responds to permission requests, and reports when one is dropped.
 #[derive(Clone, Default)]
 struct UndecidedClient {
     asked: Arc<Notify>,

@@ -1,4 +1,4 @@
-//! A child process as a transport: it ends with its connection, in whichever way that ends.
+//! Child processes as transports, which end with their connection however it ends.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, PipeReader, Read};
@@ -14,12 +14,12 @@ use tokio::sync::oneshot;
 
 use super::common::{NoopClient, soon};
 
-/// Answers `initialize`, as an agent of version 1.
+/// A shell script that responds to `initialize` as a version 1 agent.
 const INITIALIZE: &str = r#"read -r line
 printf '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}\n'
 "#;
 
-/// A process, as those who started it see it.
+/// A process that a test has started.
 struct SpawnedProcess {
     pid: Pid,
     stderr: BufReader<PipeReader>,
@@ -39,7 +39,7 @@ fn start(script: &str) -> (Transport, SpawnedProcess) {
     (transport, SpawnedProcess { pid, stderr })
 }
 
-/// Neither the process nor its status is left.
+/// Returns `true` if the process has exited and was reaped.
 fn is_gone(pid: Pid) -> bool {
     test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
@@ -49,7 +49,8 @@ impl SpawnedProcess {
         is_gone(self.pid)
     }
 
-    /// It is gone, as soon as the runtime goes on. What it has written to stderr since the beginning.
+    /// Expects that the process exits as soon as the runtime continues. Returns everything that it has written to
+    /// stderr.
     async fn ends(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
@@ -70,7 +71,8 @@ impl SpawnedProcess {
     }
 }
 
-/// Drives a connection to its end; the process must be gone by then. What it has written to stderr.
+/// Drives a connection to its end, by when the process must have exited. Returns the close reason and what the process
+/// has written to stderr.
 async fn over(driver: Driver, seen: SpawnedProcess) -> (CloseReason, String) {
     let reason = soon("the connection ends", driver).await;
     assert!(seen.is_gone());

@@ -1,4 +1,4 @@
-//! A client that goes away while its agent speaks.
+//! A client that exits while its agent sends messages.
 
 use crate::common::soon;
 use acp::agent::{Prompt, Turn, serve};

@@ -1,4 +1,4 @@
-//! What a client keeps of each session: when it is made, who is handed it, and when it is dropped.
+//! The client's state of a session: when it is created, who gets it, and when it is dropped.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::{PIPE, TestPeer, settle, shown, soon};
 
-/// Numbers its sessions' states, and notes what becomes of them.
+/// A client that numbers the states of its sessions, and records what happens to them.
 #[derive(Clone, Default)]
 struct StateClient {
     events: Arc<Mutex<Vec<String>>>,
@@ -104,7 +104,7 @@ async fn start() -> (StateClient, AgentConnection, TestPeer) {
     (editor, conn, peer)
 }
 
-/// The answer to the next request of this method.
+/// Responds to the next request, which must have this method.
 async fn answer(peer: &mut TestPeer, method: &str, result: serde_json::Value) {
     let (id, _) = peer.request(method).await;
     peer.answer(&id, result).await;
@@ -250,7 +250,7 @@ async fn a_turn_that_ends_during_a_failed_load_has_ended() {
     assert_eq!(editor.events(), ["1 is one", "1 ended: max_tokens"]);
 }
 
-/// A client that has the connection which has the client.
+/// A client that owns the connection that owns the client.
 #[derive(Clone, Default)]
 struct CircularClient {
     agent: Arc<Mutex<Option<AgentConnection>>>,
@@ -276,7 +276,7 @@ async fn a_client_that_owns_its_connection_is_freed() {
     assert!(alive.upgrade().is_none());
 }
 
-/// A client whose session reads until it is closed.
+/// A client with sessions that read until they are closed.
 struct Reader;
 
 struct Reading(tokio::sync::Semaphore);

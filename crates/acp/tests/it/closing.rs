@@ -1,4 +1,4 @@
-//! The end: everything that waits is told, and nothing is left behind.
+//! The end of a connection: everyone who waits gets an error, and nothing is left behind.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::common::{
     NoopClient, PIPE, TestPeer, idle, limits, message, pipes, settle, shown, soon,
 };
 
-/// Does as it is told; `kept` tells whether it is still there.
+/// An agent that does what the prompt says. `kept` shows whether it still exists.
 struct ClosingAgent {
     gate: Arc<Semaphore>,
     kept: Arc<()>,
@@ -71,7 +71,7 @@ fn lingering() -> Limits {
     limits(|l| l.linger = Duration::from_secs(2))
 }
 
-/// How many tasks there are beside the test itself.
+/// Returns the number of tasks besides that of the test.
 fn tasks() -> usize {
     tokio::runtime::Handle::current()
         .metrics()
@@ -185,7 +185,7 @@ async fn pending_requests_fail_when_the_agent_exits() {
     assert_eq!(tasks(), 0);
 }
 
-/// A client that tells whether it is still there.
+/// A client that shows whether it still exists.
 struct ClosingClient(#[allow(dead_code, reason = "it is held")] Arc<()>);
 
 impl Client for ClosingClient {

@@ -1,4 +1,4 @@
-//! Modes and config options kept in step, and what is refused before anything is sent.
+//! Modes and config options that are kept in sync, and what is rejected before anything is sent.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{NoopClient, PIPE, TestPeer, idle, limits, pipes, settle, soon};
 
-/// An agent with a mode, a model and a switch. The model "small" has no mode "plan".
+/// An agent with a mode, a model and a switch. The model "small" does not have the mode "plan".
 struct ConfigAgent(Mutex<Vec<SessionConfigOption>>);
 
 fn select(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
@@ -103,7 +103,7 @@ fn with_booleans() -> Value {
     json!({"session": {"configOptions": {"boolean": {}}}})
 }
 
-/// The options' ids with their values.
+/// Returns the ids of the options with their values.
 fn values(options: &Value) -> Vec<String> {
     let options = options.as_array().unwrap_or_else(|| panic!("{options}"));
     options
@@ -112,7 +112,7 @@ fn values(options: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A client of the agent above with a session; what the answer that opened it said.
+/// Returns a client of the agent above with a session, and the response that opened the session.
 async fn opened(capabilities: Value) -> (TestPeer, String, Value) {
     let (_, mut peer) = TestPeer::of_agent(agent());
     peer.initialize(capabilities).await;
@@ -296,7 +296,7 @@ fn model(current: &str) -> Value {
     json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
 }
 
-/// A session of a client with an agent that has these modes and options.
+/// Returns a client's session with an agent that has these modes and options.
 async fn with(
     modes: Option<Value>,
     options: Option<Value>,
@@ -313,7 +313,7 @@ async fn with(
     (session, peer)
 }
 
-/// What the thread shows of the options.
+/// Returns what the thread shows of the options.
 fn seen(session: &acp::client::ClientSession) -> Vec<String> {
     session.thread().read(|thread| {
         let options = thread.config_options().iter();
@@ -331,7 +331,7 @@ fn seen(session: &acp::client::ClientSession) -> Vec<String> {
     })
 }
 
-/// Sets something, which must be asked for by `method` with `params`, and answers.
+/// Sets a mode or an option, expects the request `method` with `params`, and responds to it.
 async fn sets(
     peer: &mut TestPeer,
     work: impl Future<Output = Result<()>> + Send + 'static,
@@ -626,7 +626,7 @@ async fn a_client_calls_supported_methods() {
     soon("the turn ends", turn).await.unwrap().unwrap();
 }
 
-/// Asks its client for everything, and says how that went.
+/// An agent that sends its client every kind of request, and reports the results.
 struct AskingAgent;
 
 impl Agent for AskingAgent {

@@ -1,4 +1,4 @@
-//! What moves a connection: what happens when it is dropped, when a part of it is lost, and where work runs.
+//! The driver: what happens when it is dropped or a part of the connection fails, and where work runs.
 
 use std::io;
 use std::pin::Pin;
@@ -84,7 +84,7 @@ async fn a_connection_ends_when_its_writer_panics() {
     assert_the_writer_is_gone(&error);
 }
 
-/// A stream that cannot be written to, and keeps whether it was closed.
+/// A stream that cannot be written to, and records whether it was closed.
 struct FailingStream(Arc<AtomicBool>);
 
 impl AsyncWrite for FailingStream {

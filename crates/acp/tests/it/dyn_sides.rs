@@ -1,4 +1,4 @@
-//! Agents and clients behind pointers.
+//! Agents and clients as trait objects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use acp::{Agent, Client, Options, Result, transport};
 
 use crate::common::{shown, soon};
 
-/// Says a word, and how often it has.
+/// An agent that sends a word, and how often it has sent it.
 struct SayingAgent(&'static str, AtomicUsize);
 
 impl Agent for SayingAgent {

@@ -1,4 +1,4 @@
-//! The examples, run as what they are: programs. `cargo test` builds them before it runs this.
+//! The examples, run as programs. `cargo test` builds them before it runs these tests.
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// How long a program may run.
+/// The timeout for a program.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn example(name: &str) -> PathBuf {
@@ -30,7 +30,7 @@ async fn run(name: &str, args: &[&str]) -> Output {
     ended.expect("it ends").unwrap()
 }
 
-/// What an example prints when all goes well.
+/// Runs an example, which must succeed, and returns its output.
 async fn printed(name: &str, args: &[&str]) -> String {
     let output = run(name, args).await;
     let errors = String::from_utf8_lossy(&output.stderr);

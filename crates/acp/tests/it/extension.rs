@@ -1,4 +1,4 @@
-//! Methods of extensions, as raw as they come, both ways.
+//! Extension methods with raw params, in both directions.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use crate::common::{TestPeer, settle, soon};
 
 type ExtensionLog = Arc<Mutex<Vec<String>>>;
 
-/// Knows `_echo` and `_fail`, and notes what it is told.
+/// An agent that handles `_echo` and `_fail`, and records notifications.
 #[derive(Clone, Default)]
 struct ExtensionEchoAgent(ExtensionLog);
 
@@ -91,7 +91,7 @@ impl Client for ExtensionEchoAgent {
     }
 }
 
-/// Params as they come, spaces, doubled keys and long numbers included.
+/// Params with unusual spaces, a duplicate key and a long number.
 const RAW: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], "a": null }"#;
 
 #[tokio::test(start_paused = true)]
@@ -247,7 +247,7 @@ impl Notification for TestHintNotification {
     const METHOD: &'static str = "_example.com/hint";
 }
 
-/// Adds numbers, fails if there are none, and notes hints.
+/// An agent that adds numbers, fails if there are none, and records hints.
 #[derive(Clone, Default)]
 struct AddingClient(ExtensionLog);
 

@@ -1,4 +1,4 @@
-//! A file that is large goes through `fs/read_text_file` piece by piece, and nobody notices but by its speed.
+//! Large files in `fs/read_text_file`, which are transferred piece by piece.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ fn text(bytes: usize) -> String {
 
 const LARGE: usize = 3 * 1024 * 1024;
 
-/// Reads a file in its turn, and keeps what came of it.
+/// An agent that reads a file in its turn, and stores the result.
 #[derive(Default)]
 struct FileReadingAgent(Mutex<Option<Result<String>>>);
 
@@ -53,7 +53,7 @@ impl FileReadingAgent {
     }
 }
 
-/// A client that has one file, which is any.
+/// A client that has the same file at every path.
 struct OneFileClient;
 
 impl Client for OneFileClient {
@@ -104,7 +104,7 @@ async fn large_responses_are_separate_messages() {
     );
 }
 
-/// An agent in a turn in which it has asked for a file: the turn's request, and the agent's.
+/// Starts a turn in which the agent requests a file. Returns the id of the prompt and of the agent's request.
 async fn asking(
     agent: &'static FileReadingAgent,
     limits: Limits,
@@ -122,7 +122,7 @@ async fn asking(
     (conn, peer, session, prompt, call.id)
 }
 
-/// What the agent makes of an answer to its request whose `result` is this text.
+/// Responds to the agent's request with this `result`, and returns what the agent makes of it.
 async fn answered(result: &str, limit: usize) -> (Result<String>, ScriptedPeer) {
     let agent = FileReadingAgent::new();
     let limits = limits(|l| l.message = limit);

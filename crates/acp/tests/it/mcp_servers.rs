@@ -1,4 +1,4 @@
-//! MCP servers of the client's own are given to the agent with every session.
+//! The client's own MCP servers, which are passed to the agent with every session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
 use acp::{Client, Error, Limits};
 use serde_json::{Value, json};
 
-/// A client that offers these.
+/// A client with these MCP servers.
 struct McpServersClient(Vec<McpServer>);
 
 impl Client for McpServersClient {
@@ -33,7 +33,7 @@ fn setup(servers: Vec<McpServer>) -> SessionSetup {
     SessionSetup::new("/work").mcp_servers(servers)
 }
 
-/// The servers of a request, as name and command.
+/// Returns the name and command of each server in a request.
 fn servers(params: &Value) -> Vec<(&str, &str)> {
     let servers = params["mcpServers"].as_array().expect("there are servers");
     servers

@@ -1,4 +1,4 @@
-//! What arrives in order is seen in order, whoever is slow.
+//! Messages are handled in order, whoever is slow.
 
 use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -19,7 +19,7 @@ fn noted(log: &OrderLog) -> Vec<String> {
     log.lock().unwrap().clone()
 }
 
-/// Notes what it sees, and is done with an update only when it is let.
+/// A client that records updates, and finishes handling one only when the test lets it.
 #[derive(Clone)]
 struct GatedClient {
     log: OrderLog,
@@ -163,10 +163,10 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
     assert_eq!(shown(session.thread()), expected);
 }
 
-/// Where a client's handler finds its session, once there is one.
+/// A slot from which a client's handler gets its session, once there is one.
 type SessionSlot = Arc<OnceLock<ClientSession>>;
 
-/// Modes to be set from inside an update handler.
+/// Opens a session with modes, which an update handler sets.
 async fn with_modes(
     client: impl Client,
     limits: acp::Limits,
@@ -180,7 +180,7 @@ async fn with_modes(
     (conn, session, peer)
 }
 
-/// A client that sets the mode at the text "go" and goes on when that is done.
+/// Returns a client that sets the mode when it gets the text "go", and waits for that.
 fn sets_mode(
     place: &SessionSlot,
     log: &OrderLog,

@@ -1,4 +1,4 @@
-//! What an agent's `Turn::ask` sends, and what it makes of the answer.
+//! What `Turn::ask` sends, and how it interprets the response.
 
 use acp::agent::{PermissionAnswer, Turn};
 use acp::v1::StopReason;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PromptAgent, TestPeer};
 
-/// What the agent is told when the client answers its question with this.
+/// Returns the agent's answer if the client responds with this outcome.
 async fn told(outcome: Value) -> PermissionAnswer {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     let agent = PromptAgent(move |turn: Turn, _| {

@@ -10,7 +10,7 @@ use acp::{Agent, Client, Options, Result, v2};
 
 use crate::common::soon;
 
-/// Remembers what it was asked.
+/// An agent that records its prompts.
 #[derive(Clone, Default)]
 struct PromptOrderAgent(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! `providers/list`, `providers/set` and `providers/disable`: where models are called, in both versions.
+//! `providers/list`, `providers/set` and `providers/disable` in both versions.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use acp::{Error, Options, Result};
 
 use crate::common::idle;
 
-/// Calls one provider.
+/// An agent with one provider.
 #[derive(Default)]
 struct ProvidersAgent(Mutex<Option<SetProviderRequest>>);
 

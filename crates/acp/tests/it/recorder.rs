@@ -1,4 +1,4 @@
-//! A recorder: what a client is shown was kept before, in that order, whichever version it speaks.
+//! Recorders: a client is only shown what was recorded before, and in the same order, in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,15 +13,15 @@ use tokio::sync::Semaphore;
 
 use crate::common::{PIPE, TestPeer, pipes};
 
-/// What was recorded, as it would be written.
+/// The recorded updates, serialized.
 type RecordedValues = Arc<Mutex<Vec<Value>>>;
 
-/// Keeps what it is given as soon as it may.
+/// A recorder that stores an update only when the test lets it.
 struct SlowRecorder {
     kept: RecordedValues,
-    /// How many updates may be kept.
+    /// The number of updates that may be stored.
     may: Arc<Semaphore>,
-    /// From how many on nothing can be kept.
+    /// The number of updates after which storing fails.
     full: usize,
 }
 
@@ -97,7 +97,7 @@ struct RecorderFixture {
     version: u16,
 }
 
-/// A client of this version with a session open. So many updates can be kept.
+/// Opens a session with a client of this version. Storing fails after `full` updates.
 async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> RecorderFixture
 where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
@@ -141,7 +141,7 @@ impl RecorderFixture {
         self.peer.notification("session/update").await["update"].take()
     }
 
-    /// Begins a turn, and has the prompt kept.
+    /// Starts a turn, and lets its prompt be stored.
     async fn begin(&mut self) {
         let session = self.session.clone();
         self.peer.prompt(1, &session, "go").await;
@@ -159,7 +159,7 @@ impl RecorderFixture {
         }
     }
 
-    /// All that is sent until the turn ends, with how it ended. What v2 says of the state is left out.
+    /// Returns everything that is sent until the turn ends, and how it ended. State updates of version 2 are left out.
     async fn rest(&mut self) -> (Vec<Value>, Value) {
         let mut updates = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! Sessions that are opened again while a turn runs in them, in version 2.
+//! Sessions that are opened again while a turn is running, in version 2.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::common::{soon, until};
 
-/// Works until it is told to stop.
+/// An agent that works until it is stopped.
 struct ReopeningAgent {
     stop: Arc<Notify>,
     resumes: bool,
@@ -58,7 +58,7 @@ fn said(thread: &Thread) -> String {
     }
 }
 
-/// Resumes a session in the middle of a turn. What is seen then, and how the turn ends.
+/// Resumes a session during a turn. Returns what the client sees then, and how the turn ends.
 async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
     let stop = Arc::new(Notify::new());
     let worker = ReopeningAgent {

@@ -1,4 +1,4 @@
-//! What an agent has of a session: handed to every call about it, and dropped with it.
+//! The agent's state of a session, which is passed to every call about it and dropped with it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,13 +14,13 @@ use acp::v1::{
 };
 use acp::{Error, Result};
 
-/// Counts what was said in it.
+/// A state that counts the prompts in its session.
 struct CountingState {
     title: Mutex<String>,
     prompts: AtomicUsize,
-    /// How many of them there are.
+    /// The number of existing states.
     all: Arc<AtomicUsize>,
-    /// Which does not keep it alive.
+    /// The session, which this reference does not keep open.
     _session: Session,
 }
 
@@ -45,7 +45,7 @@ impl Drop for CountingState {
 #[derive(Default)]
 struct NotebookAgent {
     notebooks: Arc<AtomicUsize>,
-    /// How many there were when each session was closed.
+    /// The number of states when each session was closed.
     at_close: Arc<Mutex<Vec<(String, usize)>>>,
 }
 
@@ -143,7 +143,7 @@ impl SetSessionTitle<CountingState> for NotebookAgent {
     }
 }
 
-/// What the agent said last.
+/// Returns the last message of the agent.
 async fn said(session: &acp::client::ClientSession) -> String {
     let before = session.thread().read(|thread| thread.items().len());
     session.prompt("Go on").await.unwrap();

@@ -1,4 +1,4 @@
-//! `session/status`: whether a session is in memory, in both versions.
+//! `session/status` in both versions.
 
 use acp::agent::{Agent, CheckSessionStatus, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::testing::{NoopClient, connect_with};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::common::soon;
 
-/// Knows a session that it has not opened.
+/// An agent with a stored session that it has not opened.
 struct SessionStatusAgent;
 
 impl Agent for SessionStatusAgent {

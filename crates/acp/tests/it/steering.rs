@@ -1,4 +1,4 @@
-//! `_session/steering`: a message for the turn that runs, in both versions.
+//! `_session/steering` in both versions.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::common::{TestPeer, idle, soon, until};
 
-/// Repeats what it hears in a turn, until it hears `stop`.
+/// An agent that repeats each message in a turn, until one says `stop`.
 struct SteeredAgent {
     mouth: mpsc::UnboundedSender<String>,
     ear: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
@@ -119,7 +119,7 @@ async fn an_empty_message_is_rejected() {
     assert_eq!(peer.error(2).await.0, -32602);
 }
 
-/// Takes its time to end a turn that was cancelled.
+/// An agent that takes time to end a cancelled turn.
 struct SlowCancelAgent(Arc<Notify>);
 
 impl Agent for SlowCancelAgent {

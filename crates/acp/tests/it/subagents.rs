@@ -1,4 +1,4 @@
-//! Subagents: sessions that an agent makes for parts of its work, shown and asked about in the session they are for.
+//! Subagents: sessions that an agent starts for part of its work, and whose questions are asked in the root session.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, PromptAgent, TestPeer, pipes, settle, shown, soon, until};
 
-/// A client that shows no more of a form than the session in which it is asked.
+/// A client that records the session of each form.
 #[derive(Clone, Default)]
 struct FormClient(Arc<Mutex<Vec<String>>>);
 
@@ -47,16 +47,16 @@ impl Client for FormClient {
     }
 }
 
-/// A client that says yes, and remembers in which sessions it was asked and which have been closed.
+/// A client that allows everything, and records the sessions of questions and the closed sessions.
 #[derive(Clone, Default)]
 struct SubagentClient {
     asked: Arc<Mutex<Vec<String>>>,
     closed: Arc<Mutex<Vec<String>>>,
-    /// It does not answer.
+    /// Whether it never responds.
     waits: bool,
 }
 
-/// A session of it.
+/// The state of a session of this client.
 struct SubagentSession {
     id: SessionId,
     closed: Arc<Mutex<Vec<String>>>,
@@ -97,7 +97,7 @@ impl Client for SubagentClient {
     }
 }
 
-/// This client with a session, `s`, of a scripted agent that speaks this version.
+/// Connects this client to a scripted agent of this version, with the session `s`.
 async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSession, TestPeer) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::new().draft_version_2();
@@ -135,7 +135,7 @@ fn says(id: &str, text: &str) -> Value {
            "content": {"type": "text", "text": text}})
 }
 
-/// A question of this session's, as this version asks it.
+/// Returns a permission request for this session, in the form of this version.
 fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
     let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
     let call = json!({"toolCallId": call, "title": format!("Do {call}")});
@@ -148,7 +148,7 @@ fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
     }
 }
 
-/// What a subagent of this session shows.
+/// Returns what a subagent's thread shows.
 fn below(thread: &ThreadHandle, id: &str) -> Vec<String> {
     let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
     shown(&thread)
@@ -267,7 +267,7 @@ async fn a_cancelled_turn_resolves_its_subagents_questions() {
     }
 }
 
-/// A subagent may work on while its parent waits for the person, also after a turn was cancelled.
+/// A subagent can continue while its parent waits for the user, and after a turn was cancelled.
 #[tokio::test(start_paused = true)]
 async fn a_subagent_that_continues_after_a_cancelled_turn_gets_responses() {
     let client = SubagentClient::default();
@@ -327,7 +327,7 @@ async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
 
-/// Whatever an agent has said of a session before: whoever opens it is asked in it.
+/// A session that the user opens gets its own questions, whatever the agent has said about it before.
 #[tokio::test(start_paused = true)]
 async fn a_session_that_the_user_opens_is_no_longer_a_subagent() {
     let version = ProtocolVersion::V1;
@@ -413,7 +413,7 @@ async fn messages_between_sessions_are_shown() {
     });
 }
 
-/// An agent on this library that has a part of its work done by a subagent.
+/// Returns an agent that starts a subagent for part of its work.
 fn leads() -> impl Agent {
     PromptAgent(async |turn: Turn, _: Prompt| {
         let scout = turn.subagent("scout", "Look around").await?;

@@ -1,4 +1,4 @@
-//! The scripted peer and the connection in memory, as those who test with them see them.
+//! The scripted peer and the in-memory connection, as the users of the `testing` module see them.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use acp::v1::{ProtocolVersion, StopReason};
 use acp::{Agent, Client, CloseReason, Options, Result, jsonrpc};
 use serde_json::{Value, json};
 
-/// Says what it is told.
+/// An agent that repeats the prompt.
 struct EchoingAgent;
 
 impl Agent for EchoingAgent {
@@ -41,7 +41,7 @@ fn said(session: &acp::client::ClientSession) -> Vec<String> {
     })
 }
 
-/// What is panicked with, by what must panic.
+/// Returns the message with which `work` panics.
 async fn panic_of(work: impl Future<Output = ()>) -> String {
     let mut work = std::pin::pin!(work);
     // The message is looked at, not the test's output.
@@ -126,7 +126,7 @@ async fn a_scripted_client_tests_an_agent() {
     peer.expect_end().await;
 }
 
-/// Allows what it is asked for, and keeps what it is told.
+/// A client that allows everything, and records updates.
 #[derive(Clone, Default)]
 struct AllowingClient(std::sync::Arc<std::sync::Mutex<String>>);
 

@@ -1,4 +1,4 @@
-//! What a thread is, whatever its updates are like.
+//! Properties of a thread for any sequence of updates.
 
 use acp::Thread;
 use acp::thread::ItemKind;
@@ -8,7 +8,7 @@ use acp::v1::{
 };
 use proptest::prelude::*;
 
-/// Who says something.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelSpeaker {
     User,
@@ -25,7 +25,7 @@ fn chunk(speaker: ModelSpeaker, text: &str) -> SessionUpdate {
     }
 }
 
-/// The messages of a thread.
+/// Returns the messages in a thread.
 fn messages(thread: &Thread) -> Vec<(ModelSpeaker, String)> {
     let items = thread.items().iter();
     items
@@ -46,7 +46,7 @@ fn speaker() -> impl Strategy<Value = ModelSpeaker> {
     ]
 }
 
-/// Something done to a tool call.
+/// An operation on a tool call.
 #[derive(Debug, Clone)]
 enum ThreadStep {
     Announce(u8),

@@ -1,4 +1,4 @@
-//! Turns between an agent and a client of this library, in memory.
+//! Turns between an agent and a client that both use this library, in memory.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use acp::v1::{
 };
 use acp::{Agent, Options, Result};
 
-/// Says what it is told, and asks before it does so when told to.
+/// An agent that repeats the prompt, and requests permission first if the prompt says so.
 struct EchoAgent;
 
 impl Agent for EchoAgent {
@@ -53,7 +53,7 @@ impl Agent for EchoAgent {
     }
 }
 
-/// Keeps what it is told, and says yes.
+/// A client that records updates and allows everything.
 #[derive(Clone, Default)]
 struct TextClient {
     text: Arc<Mutex<String>>,

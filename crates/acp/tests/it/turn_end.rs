@@ -1,4 +1,4 @@
-//! What a client is told of the end of turns and of sessions, whoever waits for it.
+//! How a client is notified when turns and sessions end, whoever waits for them.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,7 +8,7 @@ use acp::testing::connect_with;
 use acp::v1::{SessionId, StopReason};
 use acp::{Agent, Connection, Error, Options, Result, ThreadHandle};
 
-/// Ends its turn as it is told to.
+/// An agent that ends its turn as the prompt says.
 struct TurnEndAgent;
 
 impl Agent for TurnEndAgent {
@@ -44,7 +44,7 @@ impl CloseSession for TurnEndAgent {
     }
 }
 
-/// Keeps what it is told.
+/// A client that records its notifications.
 #[derive(Clone, Default)]
 struct TurnEndClient {
     said: Arc<Mutex<Vec<String>>>,
@@ -57,7 +57,7 @@ impl TurnEndClient {
         self.more.notify_one();
     }
 
-    /// The next that it is told.
+    /// Returns the next notification.
     async fn next(&self) -> String {
         loop {
             {
@@ -71,7 +71,7 @@ impl TurnEndClient {
     }
 }
 
-/// A session, which tells how its turns end and that it is closed.
+/// The state of a session, which records how its turns end and when it is closed.
 struct TurnEndSession(TurnEndClient);
 
 impl ClientState<TurnEndClient> for TurnEndSession {

@@ -1,5 +1,5 @@
-//! What version 1 has beside its stable schema: forks, models, several plans; and what agents in use do
-//! that no page prepares one for.
+//! What version 1 has in addition to its stable schema (forks, models, several plans), and undocumented behavior of
+//! agents in use.
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};
@@ -21,7 +21,7 @@ fn chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// Copies sessions, and has a model.
+/// An agent that forks sessions and has a model.
 struct ForkingAgent;
 
 fn model(current: &str) -> Vec<SessionConfigOption> {
@@ -246,7 +246,7 @@ async fn late_updates_do_not_reopen_a_finished_call() {
     });
 }
 
-/// Says no to every question, and keeps what is told.
+/// A client that rejects everything and records updates.
 struct RejectingClient(Arc<Mutex<Vec<String>>>);
 
 impl Client for RejectingClient {

@@ -1,4 +1,4 @@
-//! An agent with a client that speaks version 2, scripted.
+//! An agent of this library with a scripted version 2 client.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, PromptAgent, TestPeer, idle, pipes, settle};
 
-/// A client of this agent, which has asked for this version.
+/// Connects a client to this agent, which requests this version.
 async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, TestPeer, Value) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
@@ -33,7 +33,7 @@ async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, T
     (conn, peer, answer)
 }
 
-/// A client of version 2 with a session open.
+/// Connects a version 2 client to this agent, and opens a session.
 async fn in_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     let params = json!({"info": {"name": "c", "version": "1"}, "capabilities": {
         "elicitation": {"form": {}}}});
@@ -43,7 +43,7 @@ async fn in_session(agent: impl Agent) -> (Connection, TestPeer, String) {
     (conn, peer, s)
 }
 
-/// The next update, without what every update has, and without the ids the library makes.
+/// Returns the next update, without the fields of every update and without generated ids.
 async fn update(peer: &mut TestPeer) -> Value {
     let mut params = peer.notification("session/update").await;
     let mut update = params["update"].take();
@@ -60,7 +60,7 @@ async fn expect(peer: &mut TestPeer, expected: Value) {
     assert_eq!(got, expected);
 }
 
-/// What comes ahead of a turn's work: the answer, the message, the state. Gives the message's id.
+/// Expects the start of a turn: the response, the message and the state. Returns the id of the message.
 async fn begins(peer: &mut TestPeer, id: i64, text: &str) -> String {
     let answer = peer.result(id).await;
     let message = update(peer).await;
@@ -396,7 +396,7 @@ async fn updates_are_sent_in_the_form_of_version_2() {
     expect(&mut peer, is_idle("end_turn")).await;
 }
 
-/// What the same agent is to clients of version 1.
+/// The same agent with version 1 clients.
 #[tokio::test(start_paused = true)]
 async fn updates_are_sent_in_the_form_of_version_1() {
     let agent = || {
@@ -463,7 +463,7 @@ async fn updates_are_sent_in_the_form_of_version_1() {
     assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
 }
 
-/// Replays, and has a mode.
+/// An agent that replays sessions and has a mode.
 struct ReplayingAgent {
     seen: Arc<Mutex<Vec<String>>>,
 }
@@ -684,7 +684,7 @@ async fn unsupported_mcp_servers_are_rejected() {
     assert_eq!(peer.error(1).await.0, -32602);
 }
 
-/// Asks for a key while one logs in.
+/// An agent that asks for a key during login.
 struct LoginAgent(Mutex<bool>);
 
 impl Agent for LoginAgent {
@@ -821,7 +821,7 @@ async fn version_2_statuses_are_sent_to_version_2_clients() {
     assert_eq!(update(&mut peer).await["status"], "cancelled");
 }
 
-/// Has one tool call that can be cancelled.
+/// An agent with one tool call that can be cancelled.
 struct ToolCallCancelAgent(Mutex<Vec<String>>);
 
 impl Agent for ToolCallCancelAgent {

@@ -1,4 +1,4 @@
-//! A client with an agent that speaks version 2, scripted.
+//! A client of this library with a scripted version 2 agent.
 
 use crate::common;
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::common::{NoopClient, PIPE, TestPeer, pipes, settle, shown, soon, until};
 
-/// Connects this client to an agent that answers `initialize` like this.
+/// Connects this client to an agent with this response to `initialize`.
 async fn connected(
     client: impl Client,
     answer: Value,
@@ -36,7 +36,7 @@ fn agent() -> Value {
     })
 }
 
-/// This client with a session, `s`.
+/// Connects this client to an agent, with the session `s`.
 async fn in_session(client: impl Client) -> (ClientSession, TestPeer) {
     let (conn, mut peer, _) = connected(client, agent()).await;
     let session = peer.opens(&conn.unwrap(), json!({"sessionId": "s"})).await;
@@ -70,7 +70,7 @@ async fn ends(turn: TurnHandle) -> Result<StopReason> {
     soon("the turn ends", turn).await.unwrap()
 }
 
-/// The agent works: its answer to the prompt, and what it tells first.
+/// Starts a turn: sends a prompt, the agent's response to it, and its first updates.
 async fn begun(session: &ClientSession, peer: &mut TestPeer) -> TurnHandle {
     let (id, turn) = peer.prompted(session, "hello").await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -359,7 +359,7 @@ async fn a_turn_can_fail_before_and_after_it_is_accepted() {
     until(session.thread(), |thread| !thread.is_running()).await;
 }
 
-/// Never answers a question.
+/// A client that never responds to a question.
 struct SilentClient;
 
 impl Client for SilentClient {
@@ -474,7 +474,7 @@ async fn an_existing_session_is_replayed_on_request() {
     soon("it is resumed", resuming).await.unwrap().unwrap();
 }
 
-/// Says yes, and keeps what it was asked.
+/// A client that allows everything and records the requests.
 struct AllowAllClient(Arc<Mutex<Vec<PermissionRequest>>>);
 
 impl Client for AllowAllClient {
@@ -854,7 +854,7 @@ async fn single_tool_calls_and_terminals_can_be_cancelled() {
     assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
 }
 
-/// Work that the agent began by itself is cancelled as a turn is, and what it asks is asked.
+/// Work that the agent has started by itself is cancelled like a turn, and its questions are asked.
 #[tokio::test(start_paused = true)]
 async fn the_agents_own_work_can_ask_and_be_cancelled() {
     let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();

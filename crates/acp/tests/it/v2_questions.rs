@@ -1,4 +1,4 @@
-//! What a client of version 2 is told while the agent waits for the person, and once it does not any more.
+//! What a version 2 client is told while the agent waits for the user, and afterwards.
 
 use acp::agent::Turn;
 use acp::v1::{
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{PIPE, PromptAgent, TestPeer, pipes};
 
-/// A client of version 2 whose prompt the agent is working on.
+/// Returns a version 2 client whose prompt the agent is working on.
 async fn in_turn(agent: impl Agent) -> (Connection, TestPeer, String) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
@@ -30,7 +30,7 @@ async fn update(peer: &mut TestPeer) -> Value {
     peer.notification("session/update").await["update"].take()
 }
 
-/// The next message tells this state.
+/// Expects a state update with this state.
 async fn state(peer: &mut TestPeer, expected: &str) -> Value {
     let told = update(peer).await;
     assert_eq!(told["sessionUpdate"], "state_update", "{told}");
@@ -38,12 +38,12 @@ async fn state(peer: &mut TestPeer, expected: &str) -> Value {
     told
 }
 
-/// The next message asks for permission.
+/// Expects a permission request.
 async fn question(peer: &mut TestPeer) -> Value {
     peer.request("session/request_permission").await.0
 }
 
-/// The turn ends with this.
+/// Expects the end of the turn with this stop reason.
 async fn ends(peer: &mut TestPeer, reason: &str) {
     assert_eq!(state(peer, "idle").await["stopReason"], reason);
 }

@@ -1,4 +1,4 @@
-//! The client: some of its readers are fast, some slow, some do not read at all.
+//! The client: some of its readers are fast, some are slow, and some do not read at all.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use super::memory::{PROGRAM, check, peak};
 use super::{SESSIONS, UPDATES, again, agent, limits};
 
-/// What a client's handler is like, by the number of the session.
+/// A client whose handler depends on the number of the session.
 #[derive(Default)]
 struct SoakClient {
     seen: Arc<AtomicUsize>,
-    /// Of the session whose handler stalls.
+    /// The updates of the session whose handler stalls.
     of_one: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ impl Client for SoakClient {
     }
 }
 
-/// Looks at a thread: at each change, now and then, or never.
+/// Reads a thread at each change, now and then, or never.
 async fn watch(number: usize, thread: ThreadHandle) {
     let mut revision = 0;
     loop {
@@ -60,7 +60,7 @@ async fn watch(number: usize, thread: ThreadHandle) {
     }
 }
 
-/// A million updates in a thousand sessions.
+/// Runs a million updates in a thousand sessions.
 pub(crate) async fn soak() {
     let begun = Instant::now();
     let mut child = again(agent::ROLE).spawn().unwrap();

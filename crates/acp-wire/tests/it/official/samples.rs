@@ -1,9 +1,9 @@
-//! Instances of the official crate's own schemas.
+//! Values that match the official crate's own schemas.
 
 use serde_json::{Value, json};
 
-/// Instances of a JSON Schema that together have every property and every alternative it names, so
-/// that what the official crate has and we have not is noticed.
+/// Returns values for a JSON Schema that together have every property and every alternative in it, to notice what the
+/// official crate has and this one does not.
 pub(crate) struct Samples<'a> {
     definitions: &'a Value,
 }
@@ -110,7 +110,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Each of `a` and each of `b` at least once, merged; not every pair, which would be too many.
+/// Returns merged pairs in which each value of `a` and each value of `b` occurs at least once. All pairs would be too
+/// many.
 fn combine(a: &[Value], b: &[Value]) -> Vec<Value> {
     let merge = |a: &Value, b: &Value| match (a, b) {
         (Value::Object(a), Value::Object(b)) => {

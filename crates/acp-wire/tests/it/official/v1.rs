@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::check::{self, KnownVariants, are_made};
 use super::samples::Samples;
 
-/// Without what one of both crates has and the other has not.
+/// Removes what only one of the two crates has.
 fn in_common(json: Value) -> Value {
     fn part(name: &str, json: Value) -> Value {
         match json {

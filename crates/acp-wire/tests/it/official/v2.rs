@@ -16,7 +16,7 @@ mod they {
     pub(super) use agent_client_protocol_schema::v2::*;
 }
 
-/// Without what one of both crates has and the other has not.
+/// Removes what only one of the two crates has.
 fn in_common(mut json: Value) -> Value {
     // `null` for what is absent, which they keep in an error and beside a stop reason they do not know.
     let state = match json

@@ -1,4 +1,4 @@
-//! The envelope.
+//! The JSON-RPC envelope.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, ParseError, RequestId};
 use acp_wire::v1::*;
@@ -18,7 +18,7 @@ fn request_id(id: &str) -> Result<RequestId, ParseError> {
     }
 }
 
-/// What is answered to a line that is no message.
+/// Returns the response to a line that is not a message.
 fn answer(line: &[u8]) -> (RequestId, i32) {
     let (id, error) = jsonrpc::parse(line).unwrap_err().to_response();
     (id, error.code)
@@ -363,7 +363,7 @@ fn is_no_json(text: &str) -> bool {
 }
 
 proptest::proptest! {
-    /// Of what is put together from what messages are made of, in any order.
+    /// Returns random input that is put together from parts of messages.
     #[test]
     fn plain_notifications_agree_with_parse(
         parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..16),

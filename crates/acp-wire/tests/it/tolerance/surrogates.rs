@@ -1,4 +1,4 @@
-//! Half a character, as JavaScript writes it: the escape of a lone surrogate.
+//! Lone surrogates, the escapes of half a character that JavaScript writes.
 
 use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
 use acp_wire::{v1, v2};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::tolerance::{raw, text};
 
-/// A line as it is received, read up to its params.
+/// Reads a line up to its params, as a receiver does.
 fn update(update: &str) -> v1::SessionUpdate {
     let line = format!(
         r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#

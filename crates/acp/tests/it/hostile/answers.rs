@@ -1,4 +1,4 @@
-//! Answers of every kind.
+//! Valid and invalid responses.
 
 use acp::Error;
 use acp::v1::StopReason;

@@ -1,4 +1,4 @@
-//! How a connection begins, and how it does not.
+//! Valid and invalid starts of a connection.
 
 use acp::Error;
 use serde_json::json;

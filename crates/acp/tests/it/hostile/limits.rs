@@ -1,4 +1,4 @@
-//! Limits that a peer reaches: it is told, and the connection goes on.
+//! Limits that a peer exceeds: it gets an error, and the connection continues.
 
 use acp::thread::ItemKind;
 use acp::v1::{ContentBlock, ContentChunk, SessionUpdate, StopReason, ToolCall, ToolCallUpdate};
@@ -35,7 +35,7 @@ async fn sessions_beyond_the_limit_are_rejected() {
     peer.new_session().await;
 }
 
-/// An agent that closes sessions.
+/// An agent that can close sessions.
 struct CloseSessionAgent;
 
 impl acp::Agent for CloseSessionAgent {
@@ -123,7 +123,7 @@ async fn the_memory_of_requests_in_flight_is_limited() {
     peer.result(2).await;
 }
 
-/// JSON that takes much more memory than it has bytes.
+/// Returns JSON that needs much more memory than its length.
 fn dense() -> String {
     format!("[{}0]", "{},".repeat(1_000))
 }

@@ -1,4 +1,4 @@
-//! Lines of every kind, each by itself.
+//! Single lines of every kind, valid and invalid.
 
 use acp::v1::StopReason;
 use serde_json::{Value, json};
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, pipes, soon};
 use crate::hostile::lives;
 
-/// What a line gets.
+/// The expected reply to a line.
 #[derive(Clone, Copy)]
 enum ExpectedReply {
     Nothing,
-    /// An error with this code, for the request with this id.
+    /// An error with this code, in response to the request with this id.
     Error(i64, &'static str),
 }
 use ExpectedReply::Nothing;
@@ -19,7 +19,7 @@ const fn error(code: i64, id: &'static str) -> ExpectedReply {
     ExpectedReply::Error(code, id)
 }
 
-/// What either side makes of a line.
+/// The lines that both sides reply to in the same way.
 const EITHER: &[(&[u8], ExpectedReply)] = &[
     // Not JSON, though it was meant to be.
     (br#"{"jsonrpc":"2.0","id":1,"#, error(-32700, "null")),

@@ -1,4 +1,4 @@
-//! Peers that write or read in a way that nobody should.
+//! Peers that write or read in unusual ways.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::common::{NoopClient, PIPE, PromptAgent, TestPeer, idle, limits, settle, soon};
 use crate::hostile::lives;
 
-/// How many tasks there are beside the test itself.
+/// Returns the number of tasks besides that of the test.
 fn tasks() -> usize {
     tokio::runtime::Handle::current()
         .metrics()

@@ -1,4 +1,4 @@
-//! What is too long, too deep or too large to be read.
+//! Messages that are too long, too deep or too large.
 
 use acp::client::Update;
 use acp::{CloseReason, Error, Limits};
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::common::{NoopClient, PIPE, TestPeer, UpdateClient, idle, limits, settle, soon};
 use crate::hostile::lives;
 
-/// A message of more than 2,000 bytes, from one with `BIG` in it.
+/// Returns this message with more than 2,000 bytes in place of `BIG`.
 fn big(message: &str) -> String {
     message.replace("BIG", &"x".repeat(5_000))
 }

@@ -1,4 +1,4 @@
-//! What the stable schema of version 1 has not, and agents and clients in use have.
+//! What agents and clients in use support in addition to the stable schema of version 1.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where the specification's documents disagree.
+//! Contradictions between pages of the specification.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is not what the schema says.
+//! Messages that do not match the schema.
 
 use super::*;
 

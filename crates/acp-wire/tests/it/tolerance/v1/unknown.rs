@@ -1,4 +1,4 @@
-//! What is newer than this library, or of an extension.
+//! Messages from newer versions and extensions.
 
 use super::*;
 

@@ -1,5 +1,4 @@
-//! One draft and the next: what the documents disagree about, and what was added after the draft of
-//! August 2026.
+//! Differences between drafts: contradictions between documents, and additions after the draft of August 2026.
 
 use super::*;
 

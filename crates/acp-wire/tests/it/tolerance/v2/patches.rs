@@ -1,10 +1,10 @@
-//! Updates of what has an id: what is absent stays, `null` clears, a value replaces.
+//! Updates of things with an id: absent fields are unchanged, `null` clears, and a value replaces.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// An update of one kind, with one field or none.
+/// Returns an update of a type, with one field or none.
 fn update(kind: &str, ids: &Value, field: Option<(&str, &str)>) -> String {
     let mut json = format!(r#"{{"sessionUpdate":"{kind}""#);
     for (key, value) in ids.as_object().unwrap() {
