@@ -53,7 +53,7 @@ async fn the_client_reports_errors() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("usage: client"), "{errors}");
 
-    // A program that is no agent: it says nothing and ends.
+    // A program that is not an agent: it prints nothing and exits.
     let no_agent = example("extension");
     let output = run("client", &["Hello", no_agent.to_str().unwrap()]).await;
     assert!(!output.status.success());
@@ -64,14 +64,18 @@ async fn the_client_reports_errors() {
 #[tokio::test]
 async fn one_agent_supports_both_versions() {
     let printed = printed("both_versions", &[]).await;
-    let spoken: Vec<&str> = printed
+    let negotiated: Vec<&str> = printed
         .lines()
         .filter(|line| line.starts_with("the agent"))
         .filter_map(|line| line.rsplit(": ").next())
         .collect();
-    assert_eq!(spoken, ["version 2", "version 1", "version 1"], "{printed}");
-    // What a person sees is the same, whatever was said.
-    let same = "  end_turn, and the thread has 3 items";
+    assert_eq!(
+        negotiated,
+        ["version 2", "version 1", "version 1"],
+        "{printed}"
+    );
+    // The user sees the same in each version.
+    let same = "  end_turn; items in the thread: 3";
     let ends = printed.lines().filter(|line| *line == same);
     assert_eq!(ends.count(), 3, "{printed}");
     assert_eq!(printed.matches("state_update").count(), 2, "{printed}");
@@ -81,8 +85,8 @@ async fn one_agent_supports_both_versions() {
 async fn reading_is_allowed_and_changing_rejected() {
     assert_eq!(
         printed("permission", &[]).await,
-        "May it \"Read notes.txt\"?\n\
-         May it \"Delete notes.txt\"?\n\
+        "Allow \"Read notes.txt\"?\n\
+         Allow \"Delete notes.txt\"?\n\
          Read notes.txt: completed\n\
          Delete notes.txt: failed\n\
          (end_turn)\n"
@@ -96,7 +100,7 @@ async fn a_file_is_read_and_a_command_run_through_the_client() {
     let [file, command, end] = lines[..] else {
         panic!("{printed}")
     };
-    assert_eq!(file, "It begins with \"[package]\\n\".");
+    assert_eq!(file, "The first line is \"[package]\\n\".");
     assert!(command.starts_with("\"cargo "), "{command}");
     assert!(command.ends_with("exit code Some(0)."), "{command}");
     assert_eq!(end, "(end_turn)");
@@ -109,13 +113,13 @@ async fn extensions_work_in_both_directions() {
     let [hint, sum, unknown, seen] = lines[..] else {
         panic!("{printed}")
     };
-    assert_eq!(hint, "the agent is told: be quick");
+    assert_eq!(hint, "the agent received a hint: be quick");
     assert_eq!(sum, "the sum is 6");
     assert!(
         unknown.contains("Method not found: _example.com/product"),
         "{unknown}"
     );
-    assert!(seen.starts_with("the agent sees"), "{seen}");
+    assert!(seen.starts_with("the selection is"), "{seen}");
     assert!(seen.contains("let answer = 42;"), "{seen}");
 }
 
@@ -123,6 +127,6 @@ async fn extensions_work_in_both_directions() {
 async fn the_user_fills_in_a_form() {
     assert_eq!(
         printed("elicitation", &[]).await,
-        "Who is there?\nHello, Ada!\n"
+        "What is your name?\nHello, Ada!\n"
     );
 }
