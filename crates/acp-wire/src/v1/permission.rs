@@ -34,13 +34,13 @@ record! {
 open_enum! {
     /// What choosing a permission option means.
     pub enum PermissionOptionKind {
-        /// The tool call may run this time.
+        /// Allows this tool call.
         AllowOnce = "allow_once",
-        /// The tool call may run, and such tool calls may run from now on.
+        /// Allows this tool call, and similar ones from now on.
         AllowAlways = "allow_always",
-        /// The tool call must not run this time.
+        /// Rejects this tool call.
         RejectOnce = "reject_once",
-        /// The tool call must not run, nor may such tool calls from now on.
+        /// Rejects this tool call, and similar ones from now on.
         RejectAlways = "reject_always",
     }
 }

@@ -20,7 +20,7 @@ pub enum PermissionAnswer {
     Allowed,
     /// The user rejected the action. Continue the turn without it.
     Rejected,
-    /// There is no answer, because the turn was cancelled or nobody is at the client. End the turn.
+    /// There is no answer, because the turn was cancelled or no user is present. End the turn.
     Cancelled,
 }
 

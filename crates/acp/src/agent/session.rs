@@ -112,7 +112,7 @@ pub(super) struct AgentSessionState {
     tool_call_count: u64,
     /// The titles of unfinished tool calls, for permission requests of version 2.
     titles: LruMap<String, MAX_TITLES>,
-    /// All plans, for clients that support only one and get the steps of all.
+    /// All plans, whose steps are merged for clients that support only one plan.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// The number of pending questions to the user in the current turn.
     pending_questions: usize,

@@ -51,7 +51,7 @@ impl ScriptedPeer {
             match input.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return None,
                 Ok(0) => panic!(
-                    "the other side closed the connection within the line {:?}",
+                    "the other side closed the connection in the middle of the line {:?}",
                     excerpt(&self.buffer)
                 ),
                 Ok(_) => {}

@@ -43,8 +43,7 @@ pub(super) fn spawn(command: &mut Command) -> io::Result<Transport> {
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(stdin), Some(stdout), None) = pipes else {
         // Returning drops and so kills the process. It would block forever once the pipe is full.
-        let message =
-            "stderr must not be piped: nothing would read it; pass a pipe or a file instead";
+        let message = "stderr must not be `Stdio::piped()`, because nothing would read it; use `std::io::pipe` or a file";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     };
     #[cfg(unix)]
