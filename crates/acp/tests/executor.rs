@@ -73,7 +73,7 @@ impl Client for ExecutorClient {
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
         assert_no_tokio();
-        // As a person would, after a while.
+        // As a user would, after a while.
         smol::Timer::after(Duration::from_millis(1)).await;
         Ok(RequestPermissionOutcome::selected(
             &request.options[0].option_id,
@@ -131,7 +131,7 @@ fn a_turn_runs_on_another_executor() {
             StopReason::EndTurn
         );
         assert_it_was_shouted(&session, &editor);
-        // The last handle closes the connection, and both drivers end.
+        // Dropping the last handle closes the connection, and both drivers end.
         drop(session);
         assert!(matches!(driver.await, CloseReason::Local));
         assert!(matches!(serving.await, CloseReason::Peer));
@@ -142,7 +142,7 @@ fn a_turn_runs_on_another_executor() {
 fn nothing_has_to_be_spawned() {
     let editor = ExecutorClient(Arc::new(Mutex::new("roses are red".to_owned())));
     let (ours, theirs) = sockets();
-    // Without any executor: each side has a thread.
+    // Without any executor: each side has its own thread.
     let agent =
         std::thread::spawn(move || smol::block_on(acp::agent::serve(theirs, ShoutingAgent)));
     let (handshake, driver) = acp::client::connect(ours, editor.clone());
@@ -198,7 +198,7 @@ fn closing_waits_two_seconds_without_tokios_clock() {
             "sessionId": opened["result"]["sessionId"], "prompt": [{"type": "text", "text": "Talk"}],
         }});
         writeln!(theirs, "{prompt}").unwrap();
-        // Something arrives, so it talks.
+        // Something has arrived, so the agent is sending.
         let mut byte = [0];
         let mut reading = theirs.try_clone().unwrap();
         smol::unblock(move || std::io::Read::read_exact(&mut reading, &mut byte).unwrap()).await;

@@ -75,7 +75,7 @@ fn memory_stays_within_the_documented_limits() {
             .build()
             .unwrap()
     };
-    // Each has a runtime of its own, of which nothing is left to the next.
+    // Each has its own runtime, which leaves nothing behind.
     runtime().block_on(each_message_takes_what_it_may());
     runtime().block_on(a_thread_keeps_what_it_may());
     runtime().block_on(sessions_of_nobody_take_what_one_session_may());
@@ -165,7 +165,7 @@ async fn each_message_takes_what_it_may() {
                 settle().await;
                 let shape = line.get(..160).unwrap_or(&line);
                 let what = format!("{name} of {bytes} bytes in {shape}");
-                // The message that is delivered, and what of it is kept.
+                // The message that is delivered, and what the thread stores of it.
                 let estimate = acp::__internals::memory(line.as_bytes());
                 before.peak_within(&what, 3 * line.len() + 2 * estimate);
                 drop((session, peer));
@@ -244,7 +244,7 @@ async fn a_thread_keeps_what_it_may() {
         before.peak_within(name, small().max_client_memory(1));
         before.kept_within(name, small().thread * 5 / 2);
         let dropped = session.thread().read(acp::Thread::truncation);
-        // The output of one terminal has a bound of its own.
+        // The output of one terminal has its own limit.
         assert!(!dropped.is_empty() || name == "a terminal", "{name}");
         drop((session, peer));
         settle().await;
@@ -261,7 +261,7 @@ async fn sessions_of_nobody_take_what_one_session_may() {
     peer.says(&"x".repeat(100_000), "a long name").await;
     peer.alive().await;
     before.kept_within("sessions of nobody", 2 * small().thread * 5 / 2);
-    // Those that were not taken are counted.
+    // Rejected updates are counted.
     assert!(session.agent().connection().noise().unread_notifications > 2_000);
 }
 
@@ -335,7 +335,7 @@ impl Client for HangingClient {
 async fn permission_requests_take_what_they_may() {
     let before = MemoryBaseline::now();
     let (session, mut peer) = TestPeer::with_session_and(HangingClient, small(), json!({})).await;
-    // Each is given the call as it is, with all that it has.
+    // Each request has the whole tool call.
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "rawOutput": "x".repeat(300_000)});
     peer.update("s", call).await;
     for id in 0..500 {
@@ -392,7 +392,7 @@ async fn answers_that_never_come_take_nothing_in_the_end() {
     for _ in 0..10_000 {
         let (id, _) = peer.request("terminal/create").await;
         peer.answer(&id, json!({"terminalId": "t"})).await;
-        // That it is released is read, and not answered.
+        // The release is read, but gets no response.
         peer.request("terminal/release").await;
     }
     peer.result("p").await;

@@ -60,7 +60,7 @@ fn main() {
         match role.as_str() {
             agent::ROLE => agent::run().await,
             stalled::CLIENT => stalled::client().await,
-            // Arguments of a test harness, such as a filter that names another test.
+            // Arguments of a test harness, such as a filter for another test.
             filter
                 if !filter.is_empty() && !filter.starts_with('-') && !"soak".contains(filter) => {}
             "--list" => {}

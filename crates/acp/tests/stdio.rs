@@ -113,7 +113,7 @@ mod unix {
     /// Runs a turn with the agent, closes the connection, and waits for the agent to exit.
     async fn talk(agent: AgentConnection, child: Child) {
         let session = agent.new_session("/").await.unwrap();
-        // More than a pipe holds, both ways.
+        // More than a pipe can hold, in both directions.
         let long = "0123456789".repeat(50_000);
         assert_eq!(
             session.prompt(long.clone()).await.unwrap(),

@@ -154,7 +154,7 @@ fn the_document_matches_the_method_tables() {
         return;
     }
     let file = fs::read_to_string(&path).unwrap_or_default();
-    // As git writes it on Windows.
+    // Git checks it out with these line endings on Windows.
     let file = file.replace("\r\n", "\n");
     let differs = document
         .lines()

@@ -93,7 +93,7 @@ async fn agents_may_send_requests_for_a_session_being_opened() {
     let session = soon("it is opened", opening).await.unwrap().unwrap();
     assert!(may_read(&mut peer, "new").await);
     assert!(!may_read(&mut peer, "other").await);
-    // That something arrived for it does not make it one of the client's.
+    // A message for a session does not make it one of the client's sessions.
     peer.says("other", "x").await;
     assert!(!may_read(&mut peer, "other").await);
     drop(session);
@@ -114,7 +114,7 @@ async fn provisional_sessions_are_removed() {
     assert_eq!(lends.told(), ["seen ahead", "seen named", "closed ahead"]);
     assert!(!may_read(&mut peer, "ahead").await);
     assert!(may_read(&mut peer, "named").await);
-    // The same if it is refused.
+    // The same if the request fails.
     let second = opening(&conn);
     let (id, _) = peer.request("session/new").await;
     assert!(may_read(&mut peer, "again").await);

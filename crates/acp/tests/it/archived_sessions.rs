@@ -81,7 +81,7 @@ impl ListSessions for ArchivingAgent {
 
 impl CloseSession<ArchivingAgent> for ArchivingAgent {
     async fn close(&self, shelf: &ArchivingAgent, session: &SessionId) -> Result<()> {
-        // It is closed before it is archived.
+        // The session is closed before it is archived.
         assert!(!shelf.0.lock().unwrap()[session]);
         Ok(())
     }
@@ -116,7 +116,7 @@ async fn an_archived_session_is_closed_and_listed_only_on_request() {
         assert_eq!(listed(None).await, [(id.clone(), Some(false))]);
         assert_eq!(listed(only()).await, []);
 
-        // It works when it is archived.
+        // A turn is running when the session is archived.
         let turn = session.prompt("think");
         let archiving = agent.archive_session(&id);
         let (ended, archived) = tokio::join!(turn, archiving);
@@ -127,7 +127,7 @@ async fn an_archived_session_is_closed_and_listed_only_on_request() {
         );
         assert_eq!(listed(None).await, []);
         assert_eq!(listed(only()).await, [(id.clone(), Some(true))]);
-        // Once more changes nothing.
+        // Archiving it again changes nothing.
         agent.archive_session(&id).await.unwrap();
         assert!(session.prompt("again").await.is_err(), "it is closed");
 

@@ -45,7 +45,7 @@ impl Agent for AuthStatusAgent {
 impl CheckAuthStatus for AuthStatusAgent {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         if !self.is_open.load(Ordering::SeqCst) {
-            // As its other methods say it.
+            // Consistent with its other methods.
             return Err(jsonrpc::Error::auth_required().into());
         }
         let account = AuthAccount::new("Garden Plus").email("ada@garden.example");
@@ -96,7 +96,7 @@ async fn auth_status_is_returned_and_changes_are_reported() {
             update.accounts[0].email.as_deref(),
             Some("ada@garden.example")
         );
-        // Whose it is stays out of logs.
+        // The identity must not be logged.
         assert!(!format!("{update:?}").contains("ada"), "{update:?}");
         let status = agent.auth_status().await.unwrap();
         assert_eq!(status.state, AuthState::Authenticated);

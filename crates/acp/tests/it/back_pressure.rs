@@ -46,7 +46,7 @@ async fn a_sender_waits_for_a_slow_peer_and_nothing_is_lost() {
     peer.prompt(1, &s, "talk").await;
     settle().await;
     let waiting = sent.load(Ordering::Relaxed);
-    // What is sent is in the pipe, in the hands of the writer, or in the outbox, nowhere else.
+    // Sent messages are in the pipe, in the writer or in the outbox, and nowhere else.
     let one = message(&s, "1234").to_string().len() + 1;
     let room = PIPE + 2 * (OUTBOX + one);
     assert!(
@@ -95,7 +95,7 @@ async fn a_cancel_arrives_although_the_outbox_is_full() {
     settle().await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     settle().await;
-    // The turn has ended before anything more was read: what follows is only what was sent before.
+    // The turn has ended before anything else was read, so only what was sent before follows.
     let waiting = sent.load(Ordering::Relaxed);
     let mut seen = 0;
     let answer = loop {
@@ -113,7 +113,7 @@ async fn a_cancel_arrives_although_the_outbox_is_full() {
 #[tokio::test(start_paused = true)]
 async fn an_unsent_request_is_not_cancelled() {
     let (session, mut peer) = filled().await;
-    // Waits for room and is given up before there is any.
+    // Waits for capacity, and is dropped before there is any.
     let asking = tokio::spawn({
         let conn = session.agent().connection().clone();
         async move { conn.request_raw("_late", &json!({})).await.map(drop) }
@@ -290,7 +290,7 @@ async fn two_peers_that_flood_each_other_do_not_deadlock() {
             done.unwrap()
         }
     };
-    // Generous: the machine may be busy. It is nothing that takes long.
+    // A generous limit for a busy machine. Nothing here takes long.
     tokio::time::timeout(Duration::from_secs(120), all)
         .await
         .expect("both come to their end");
@@ -311,7 +311,7 @@ async fn rejections_for_a_peer_that_never_reads_are_bounded() {
         let (conn, mut peer, _) = TestPeer::in_session_with(common::idle(), limits, PIPE).await;
         let flood = format!("{line}\n").repeat(20_000);
         let taken = peer.bytes_taken(flood.as_bytes()).await;
-        // No more is taken in than can be answered: each refusal is longer than what it refuses.
+        // No more requests are read than can get a response: each error is longer than the request.
         let answers = PIPE + 2 * 5 * OUTBOX + 16 * 200;
         assert!(
             taken < answers + 64 * 1024 + PIPE,
@@ -319,7 +319,7 @@ async fn rejections_for_a_peer_that_never_reads_are_bounded() {
             flood.len()
         );
         assert!(!conn.is_closed());
-        // Read again, each gets its refusal, and the connection works.
+        // Once the peer reads again, each request gets its error, and the connection works.
         let mut peer = answered(peer, &flood.as_bytes()[taken..], 20_000).await;
         peer.alive().await;
     }

@@ -38,7 +38,7 @@ fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
             }
             b.agent.asks(1, "_x/sync", json!({})).await;
             loop {
-                // Our types read it: `next` sees to that.
+                // `next` checks that our types can read it.
                 let message = b.client.next().await;
                 if message["method"] == "_x/sync" {
                     b.client.answers(1, json!({})).await;

@@ -108,7 +108,7 @@ async fn the_handshake_is_translated_for_each_side() {
         params["capabilities"],
         json!({"auth": {"terminal": {}}, "elicitation": {"url": {}}, "_meta": {"x": 1}, "_odd": {"n": 1}})
     );
-    // For an agent that answers in version 1.
+    // For an agent that responds in version 1.
     assert_eq!(params["clientCapabilities"], theirs);
     b.agent
         .answers(
@@ -207,7 +207,7 @@ async fn a_version_1_agent_is_passed_through() {
 #[tokio::test(start_paused = true)]
 async fn a_prompt_gets_its_response_when_the_agent_is_idle() {
     let mut b = in_session().await;
-    // How things are before any prompt ends nothing.
+    // A state before any prompt ends nothing.
     b.agent.updates(state("idle")).await;
     b.client.asks(5, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
@@ -235,7 +235,7 @@ async fn a_prompt_gets_its_response_when_the_agent_is_idle() {
     b.client
         .is_told(5, json!({"stopReason": "max_tokens", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {"n": 1}}))
         .await;
-    // The same again is not news.
+    // The same options again are not sent.
     b.agent.updates(idle("max_tokens")).await;
     b.client.gets_nothing().await;
 }
@@ -279,12 +279,12 @@ async fn every_stop_reason_is_translated() {
     begin(&mut b, 10).await;
     b.agent.updates(idle("error")).await;
     b.client.is_refused(10, -32603).await;
-    // Refused before it was taken.
+    // Rejected before it was accepted.
     b.client.asks(11, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.agent.refuses(11, -32602, "no images").await;
     b.client.is_refused(11, -32602).await;
-    // Taken and ended without ever running.
+    // Accepted, and ended without running.
     b.client.asks(12, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.agent.answers(12, json!({})).await;
@@ -311,7 +311,7 @@ async fn the_agents_own_work_does_not_end_a_prompt() {
 #[tokio::test(start_paused = true)]
 async fn two_prompts_end_with_their_own_work() {
     let mut b = in_session().await;
-    // The second is held by the agent.
+    // The agent queues the second prompt.
     begin(&mut b, 5).await;
     b.client.asks(6, "session/prompt", prompt("more")).await;
     assert_eq!(b.agent.next().await["id"], 6);
@@ -322,7 +322,7 @@ async fn two_prompts_end_with_their_own_work() {
     b.client.gets_nothing().await;
     b.agent.updates(idle("refusal")).await;
     b.client.is_told(6, json!({"stopReason": "refusal"})).await;
-    // The second joins the first: both end at once.
+    // The second prompt joins the turn of the first, so both end together.
     begin(&mut b, 7).await;
     b.client.asks(8, "session/prompt", prompt("more")).await;
     b.agent.next().await;
@@ -351,7 +351,7 @@ async fn both_forms_of_cancel_reach_the_agent() {
     b.client
         .tells("$/cancel_request", json!({"requestId": 6}))
         .await;
-    // The agent has answered that request long since; its turn is meant.
+    // The agent has already responded to that request, so this cancels the turn.
     b.agent
         .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
@@ -359,7 +359,7 @@ async fn both_forms_of_cancel_reach_the_agent() {
     b.client
         .is_told(6, json!({"stopReason": "cancelled"}))
         .await;
-    // Not taken yet: the request itself is meant.
+    // The prompt was not accepted yet, so this cancels the request.
     b.client.asks(7, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.client
@@ -370,7 +370,7 @@ async fn both_forms_of_cancel_reach_the_agent() {
         .await;
     b.agent.refuses(7, -32800, "cancelled").await;
     b.client.is_refused(7, -32800).await;
-    // The cancel crosses the agent's answer, after which nobody would heed it.
+    // The cancel crosses the agent's response, after which the agent would ignore it.
     b.client.asks(8, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.client
@@ -391,7 +391,7 @@ async fn both_forms_of_cancel_reach_the_agent() {
 async fn the_clients_own_message_is_not_echoed() {
     let mut b = in_session().await;
     let mine = |id: &str| whole("user_message", id, json!([text("hi")]));
-    // Before the acknowledgement, after it, in pieces, and of an agent that gives no id.
+    // The echo comes before the response, after it, in chunks, and from an agent that sends no id.
     b.client.asks(5, "session/prompt", prompt("hi")).await;
     b.agent.next().await;
     b.agent.updates(mine("u5")).await;
@@ -412,7 +412,7 @@ async fn the_clients_own_message_is_not_echoed() {
         .updates(chunk("user_message_chunk", "u6", text("i")))
         .await;
     b.client.gets_nothing().await;
-    // Somebody else's message is.
+    // A message of another client is not an echo.
     let other = chunk("user_message_chunk", "v", text("me, too"));
     b.agent
         .updates(whole("user_message", "v", json!([text("me, too")])))
@@ -434,13 +434,13 @@ async fn only_the_new_part_of_a_whole_message_is_sent() {
     b.agent
         .updates(json!({"sessionUpdate": "agent_message", "messageId": "m", "_meta": {"n": 1}}))
         .await;
-    // However it is cut, it is the same text.
+    // The text is the same, however it is split.
     b.agent
         .updates(told(json!([text("He"), text("llo"), image, text("!")])))
         .await;
     b.client.sees(piece(image.clone())).await;
     b.client.sees(piece(text("!"))).await;
-    // Something else: as another message, under another id, to which what follows belongs.
+    // Other text becomes another message with another id, to which later chunks belong.
     b.agent.updates(told(json!([text("Help")]))).await;
     let again = b.client.next().await["params"]["update"].clone();
     let id = again["messageId"].as_str().unwrap().to_owned();
@@ -452,7 +452,7 @@ async fn only_the_new_part_of_a_whole_message_is_sent() {
         .await;
     b.agent.updates(told(json!([text("Help me")]))).await;
     b.client.gets_nothing().await;
-    // Cleared: nothing can be taken back, but what follows is another message.
+    // A cleared message stays as it is, but later chunks form another message.
     b.agent.updates(told(Value::Null)).await;
     b.agent.updates(piece(text("new"))).await;
     let after = b.client.next().await["params"]["update"].clone();
@@ -519,7 +519,7 @@ async fn chunks_of_tool_call_content_are_merged() {
     b.client
         .sees(call(json!({"content": [item("x"), item("y")]})))
         .await;
-    // Of much, the end is kept.
+    // If there is a lot of output, its end is kept.
     let large = "l".repeat(200 * 1024);
     b.agent.updates(piece(&large)).await;
     b.client.next().await;
@@ -547,7 +547,7 @@ async fn a_diff_becomes_text_with_locations() {
             {"type": "content", "content": text("added /b\ndeleted /c\nmoved /d to /e\n_odd /f")},
         ], "locations": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}, {"path": "/e"}, {"path": "/f"}]}))
         .await;
-    // The call's own places are better.
+    // The call's own locations are preferred.
     b.agent
         .updates(call(json!({"locations": [{"path": "/a", "line": 3}]})))
         .await;
@@ -593,7 +593,7 @@ async fn a_terminal_is_shown_in_meta_of_its_call() {
                            "terminal_output": {"terminal_id": "t", "data": "early "}}),
         ))
         .await;
-    // A character of four bytes in four pieces.
+    // A character of four bytes in four chunks.
     let crab = "🦀".as_bytes();
     for byte in &crab[..3] {
         b.agent.updates(output(&[*byte])).await;
@@ -605,7 +605,7 @@ async fn a_terminal_is_shown_in_meta_of_its_call() {
             json!({"terminal_output": {"terminal_id": "t", "data": "🦀!\u{fffd}"}}),
         ))
         .await;
-    // The whole told again has nothing new but its end.
+    // Only the end of the repeated output is new.
     let all = [b"early ", crab, b"!\xff\xc3\xa9."].concat();
     b.agent
         .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "output": {"data": base64(&all)}}))
@@ -625,7 +625,7 @@ async fn a_terminal_is_shown_in_meta_of_its_call() {
                            "terminal_exit": {"terminal_id": "t", "exit_code": 3, "signal": null}}),
         ))
         .await;
-    // The same content again shows nothing anew; nonsense is harmless.
+    // The same content again shows nothing, and invalid content does no harm.
     b.agent.updates(call(json!({"content": [item]}))).await;
     b.client.sees(call(json!({"content": [item]}))).await;
     b.agent
@@ -909,7 +909,7 @@ async fn permission_requests_always_have_a_tool_call() {
         fields["options"] = options.clone();
         fields
     };
-    // A call that the client knows, with what it has produced.
+    // A call that the client knows, with its content.
     let item = |t: &str| json!({"type": "content", "content": text(t)});
     b.agent
         .updates(call(json!({"title": "T", "content": [item("old")]})))
@@ -929,9 +929,9 @@ async fn permission_requests_always_have_a_tool_call() {
     let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
     b.client.answers("p", yes.clone()).await;
     b.agent.is_told("p", yes).await;
-    // The question is not what the call has produced.
+    // The question is not content of the call.
     b.client.sees(call(json!({"content": [item("old")]}))).await;
-    // A question that is what the call is called already.
+    // A question that equals the title of the call.
     b.agent
         .asks(
             "o",
@@ -946,7 +946,7 @@ async fn permission_requests_always_have_a_tool_call() {
             "toolCall": {"toolCallId": "c", "title": "T"}}))}),
         )
         .await;
-    // A command, of a call and of none.
+    // A command with a tool call, and one without.
     b.agent
         .asks(
             "q",
@@ -960,7 +960,7 @@ async fn permission_requests_always_have_a_tool_call() {
             "toolCall": {"toolCallId": "d", "kind": "execute", "title": "Run?", "content": [item("rm x")],
                          "rawInput": {"command": "rm x", "cwd": "/w"}}}))}))
         .await;
-    // Nothing in particular.
+    // A request without a subject.
     b.agent
         .asks(
             "r",
@@ -977,7 +977,7 @@ async fn permission_requests_always_have_a_tool_call() {
             .is_empty()
     );
     assert!(asked["params"].get("title").is_none());
-    // The agent takes its question back.
+    // The agent cancels its question.
     b.agent
         .tells("$/cancel_request", json!({"requestId": "r"}))
         .await;
@@ -1054,7 +1054,7 @@ async fn sessions_are_independent() {
     b.agent
         .tells("session/update", says(state("running")))
         .await;
-    // The same ids in another session are other things.
+    // The same ids in another session refer to other things.
     b.agent.updates(call(json!({"title": "T"}))).await;
     b.client.next().await;
     b.agent
@@ -1132,7 +1132,7 @@ async fn subagents_are_sent_only_to_clients_that_support_them() {
                 .gets(json!({"method": "session/update", "params": said}))
                 .await;
         }
-        // What is asked is asked either way: the agent waits for it.
+        // Questions are asked in either case, because the agent waits for the response.
         b.agent
             .asks("p", "session/request_permission", asked.clone())
             .await;

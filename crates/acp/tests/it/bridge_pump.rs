@@ -56,7 +56,7 @@ async fn pending_requests_get_errors_when_the_agent_exits() {
     for _ in 0..3 {
         b.agent.next().await;
     }
-    // Its last words, without an end of the line.
+    // Its last message, without a line ending.
     let update = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
         "update": {"sessionUpdate": "usage_update", "used": 1, "size": 2}}});
     b.agent.say(&update.to_string()).await;
@@ -108,7 +108,7 @@ async fn the_agent_can_finish_after_the_client_exits() {
     let ended = b.client.next().await;
     assert_eq!(ended["params"]["update"]["stopReason"], "end_turn");
     b.agent.close();
-    // What was held cannot begin any more.
+    // Queued prompts can no longer start.
     b.client.is_refused(2, -32603).await;
     b.client.ends().await;
     assert_eq!(b.end.await.unwrap().first, BridgeSide::Client);
@@ -121,13 +121,13 @@ async fn an_agent_that_does_not_exit_is_not_awaited_for_long() {
     let started = tokio::time::Instant::now();
     b.client.close();
     b.agent.ends().await;
-    // Two seconds for the agent, and the turn that it owes.
+    // Two seconds for the agent to finish the turn.
     let ended = b.client.next().await;
     assert_eq!(ended["params"]["update"]["stopReason"], "error");
     b.client.ends().await;
     b.end.await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(5));
-    // Nor is one that does not answer the handshake.
+    // The same for an agent that does not respond to `initialize`.
     let mut b = bridged(2);
     b.client
         .asks(0, "initialize", json!({"protocolVersion": 2}))
@@ -196,7 +196,7 @@ async fn an_oversized_message_is_reported_to_its_waiter() {
     b.client.asks(1, "session/prompt", prompt(&large)).await;
     let text = b.client.is_refused(1, -32600).await;
     assert!(text.contains("limit: 10000 bytes"), "{text}");
-    // An answer of the agent's: the turn ends with the error.
+    // A response of the agent: the turn ends with the error.
     begin(&mut b, 2).await;
     b.agent
         .answers(2, json!({"stopReason": "end_turn", "_meta": {"x": large}}))
@@ -209,12 +209,12 @@ async fn an_oversized_message_is_reported_to_its_waiter() {
             .unwrap()
             .contains("message too large")
     );
-    // An answer of the client's: the agent does not wait for ever.
+    // A response of the client: the agent does not wait forever.
     b.agent.asks(3, "_x/ask", json!({})).await;
     b.client.next().await;
     b.client.answers(3, json!({"x": large})).await;
     b.agent.is_refused(3, -32603).await;
-    // A request of the agent's, and an update, which is lost.
+    // A request of the agent, and an update, which is lost.
     b.agent.asks(4, "_x/ask", json!({"x": large})).await;
     b.agent.is_refused(4, -32600).await;
     b.agent.tells("session/update", json!({"x": large})).await;
@@ -239,13 +239,13 @@ async fn a_client_that_does_not_read_can_still_cancel() {
         written += 1;
         assert!(written < 2000, "what nobody reads is read without end");
     }
-    // Both pipes, the outlet of 256 KiB, and what is being written of it.
+    // Both pipes, the output buffer of 256 KiB, and the part of it that is being written.
     assert!((200..1000).contains(&written), "{written}");
     b.client
         .tells("session/cancel", json!({"sessionId": "s"}))
         .await;
     assert_eq!(agent.next().await["method"], "session/cancel");
-    // Then it reads, and all is there in its order.
+    // Once it reads, everything arrives in order.
     let mut id = None;
     for _ in 0..written {
         let seen = b.client.next().await["params"]["update"]["messageId"].clone();
@@ -256,7 +256,7 @@ async fn a_client_that_does_not_read_can_still_cancel() {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_reads_no_responses_is_not_read_forever() {
     let mut b = initialized(2).await;
-    // The agent asks for what is refused, and reads none of the refusals.
+    // The agent sends requests that are rejected, and does not read the errors.
     let mut written = 0;
     let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}});
     let ask = ask.to_string();
@@ -442,9 +442,9 @@ async fn a_turn_over_two_bridges_is_unchanged() {
     }
     let over = seen.pop().unwrap();
     let mut plain = seen.pop().unwrap();
-    // What every agent of version 2 has, so that a client finds it at the other end.
+    // What every version 2 agent supports, so that the client at the other end sees it.
     plain[0]["result"]["agentCapabilities"]["auth"] = json!({"logout": {}});
-    // The terminal is told by an update of its own, and the change of mode also in the older way.
+    // The terminal has an update of its own, and the change of mode is also sent as a mode update.
     let info = plain
         .iter()
         .position(|m| !m["params"]["update"]["_meta"]["terminal_info"].is_null())

@@ -200,7 +200,7 @@ async fn a_rejected_handshake_can_be_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn lines_pass_unchanged_between_equal_versions() {
-    // A client of version 1, and a client and an agent of version 2.
+    // A version 1 client, and a client and an agent of version 2.
     for version in [1, 2] {
         let mut b = bridged(2);
         let init = format!(
@@ -305,7 +305,7 @@ async fn prompts_are_queued_in_order() {
         .await;
     b.client.is_refused(117, -32603).await;
     b.agent.gets_nothing().await;
-    // A request of that id is open, though the agent has not seen it.
+    // A request with that id is pending, although the agent has not seen it.
     b.client.asks(105, "session/list", json!({})).await;
     b.client.is_refused(105, -32600).await;
     for n in 0..16 {
@@ -324,12 +324,12 @@ async fn a_cancel_also_cancels_queued_prompts() {
     for id in [6, 7, 8] {
         b.client.asks(id, "session/prompt", prompt("more")).await;
     }
-    // One of them by itself.
+    // One of them alone.
     b.client
         .tells("$/cancel_request", json!({"requestId": 7}))
         .await;
     b.client.is_refused(7, -32800).await;
-    // What is acknowledged cannot be cancelled this way, and the agent need not hear of it.
+    // An acknowledged prompt cannot be cancelled this way, and the agent is not told.
     b.client
         .tells("$/cancel_request", json!({"requestId": 5}))
         .await;
@@ -342,9 +342,9 @@ async fn a_cancel_also_cancels_queued_prompts() {
     b.agent
         .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
         .await;
-    // Sent before the end of the cancelled turn is known: it is not cancelled.
+    // Sent before the end of the cancelled turn is known, so it is not cancelled.
     b.client.asks(9, "session/prompt", prompt("next")).await;
-    // Whatever the agent makes of it, it was cancelled.
+    // Whatever the agent responds, the turn was cancelled.
     b.agent.refuses(5, -32603, "aborted").await;
     b.client.sees(idle("cancelled")).await;
     begun(&mut b, 9, "next").await;
@@ -394,7 +394,7 @@ async fn permission_requests_are_translated_to_version_2() {
             "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}], "_meta": {"k": 1},
         }}))
         .await;
-    // A second one, by a question of another kind.
+    // A second one, with a question of another type.
     let ask = json!({"sessionId": "s", "mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
     b.agent.asks("p2", "elicitation/create", ask.clone()).await;
     b.client
@@ -425,7 +425,7 @@ async fn the_agent_continues_after_an_error_response() {
     b.client.refuses("p1", -32603, "no").await;
     assert_eq!(b.agent.next().await["error"]["code"], -32603);
     b.client.gets_nothing().await;
-    // One that the agent withdraws is answered by an error as well.
+    // A question that the agent cancels gets an error response, too.
     let withdrawn = json!({"requestId": "p2"});
     b.agent.tells("$/cancel_request", withdrawn).await;
     assert_eq!(b.client.next().await["method"], "$/cancel_request");
@@ -446,7 +446,7 @@ async fn questions_of_a_cancelled_turn_are_answered_for_the_client() {
     b.client
         .tells("session/cancel", json!({"sessionId": "s"}))
         .await;
-    // The cancel comes first, so that the answer is not taken for a mere no.
+    // The cancel comes first, so that the agent does not take the response for a rejection.
     assert_eq!(b.agent.next().await["method"], "session/cancel");
     b.agent
         .is_told("p1", json!({"outcome": {"outcome": "cancelled"}}))
@@ -454,7 +454,7 @@ async fn questions_of_a_cancelled_turn_are_answered_for_the_client() {
     b.client
         .gets(json!({"method": "$/cancel_request", "params": {"requestId": "p1"}}))
         .await;
-    // An answer all the same reaches nobody, and one more question is not even asked.
+    // A response that comes nevertheless is dropped, and further questions are not passed on.
     b.client
         .answers("p1", json!({"outcome": {"outcome": "cancelled"}}))
         .await;
@@ -496,7 +496,7 @@ async fn chunks_of_one_message_get_the_same_id() {
         }
         assert_eq!(seen, update);
     }
-    // Thought, thought, message, message, another message.
+    // Two chunks of a thought, two of a message, and another message.
     assert_eq!(ids[0], ids[1]);
     assert_eq!(ids[2], ids[3]);
     let different: std::collections::HashSet<_> = ids.iter().collect();
@@ -591,7 +591,7 @@ async fn terminals_in_meta_become_terminals() {
     b.client
         .sees(json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "aMOpCg=="}))
         .await;
-    // Nobody has told of this one; without an id it is the call's.
+    // This terminal was not announced. Without an id, it belongs to the call.
     b.agent
         .updates(call(json!({"terminal_output_delta": {"data": "x"}, "terminal_exit": {"exit_code": 0, "signal": null}})))
         .await;
@@ -687,7 +687,8 @@ async fn modes_and_models_are_config_options() {
         )
         .await;
 
-    // A made option is set by version 1's own method, an option of the agent's without the type of ids.
+    // An option that stands for a mode is set with the version 1 method, and an option of the agent's own without the
+    // type of the id.
     let set = |id: &str, type_: &str, value: Value| json!({"sessionId": "s", "configId": id, "type": type_, "value": value});
     b.client
         .asks(
@@ -750,12 +751,12 @@ async fn modes_and_models_are_config_options() {
     b.client
         .is_told(5, json!({"configOptions": all(false, "code", "m2")}))
         .await;
-    // What is known already is not told again.
+    // What the client already knows is not sent again.
     b.agent
         .updates(json!({"sessionUpdate": "current_mode_update", "modeId": "code"}))
         .await;
     b.client.gets_nothing().await;
-    // An option of that category is the agent's own way of saying it.
+    // An option of that category is the agent's own, and is preferred.
     b.agent
         .updates(json!({"sessionUpdate": "config_options_update", "configOptions": [
             {"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask", "options": []}]}))
@@ -893,7 +894,7 @@ async fn list_and_close_are_passed_to_agents_that_support_them() {
         .asks(4, "session/close", json!({"sessionId": "s"}))
         .await;
     assert_eq!(b.agent.next().await["method"], "session/close");
-    // Closed before the turn has ended: what the agent says of it after that is of no interest.
+    // Closed before the turn has ended. What the agent reports about the turn after that is dropped.
     b.agent.answers(4, Value::Null).await;
     b.client.sees(idle("cancelled")).await;
     b.client.is_told(4, json!({})).await;
@@ -960,7 +961,7 @@ async fn unknown_messages_pass_unchanged() {
         b.agent.say(line).await;
         assert_eq!(b.client.raw().await, line);
     }
-    // What is changed is changed where it differs, and nowhere else.
+    // A line is changed only where the versions differ.
     b.agent
         .say(r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#)
         .await;
@@ -975,7 +976,7 @@ async fn sessions_are_independent() {
     let mut b = in_session().await;
     b.client.asks(2, "session/new", json!({"cwd": "/v"})).await;
     b.agent.next().await;
-    // An update ahead of the answer that names the session.
+    // An update before the response that contains the session's id.
     let early = json!({"sessionId": "t", "update": {"sessionUpdate": "available_commands_update", "availableCommands": []}});
     b.agent.tells("session/update", early.clone()).await;
     b.client

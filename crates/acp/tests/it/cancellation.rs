@@ -210,7 +210,7 @@ async fn a_late_cancel_does_not_cancel_the_next_turn() {
     let (mut ended, mut cancelled) = (0, 0);
     for n in 0..2_000 {
         peer.prompt(n, &s, "gate").await;
-        // Sooner or later than the cancel, as chance has it.
+        // Before or after the cancel, at random.
         let opens = tokio::spawn({
             let gate = Arc::clone(&gate);
             async move {
@@ -231,7 +231,7 @@ async fn a_late_cancel_does_not_cancel_the_next_turn() {
         }
         opens.await.unwrap();
         gate.forget_permits(usize::MAX);
-        // The cancel was for that turn: the next one ends by itself.
+        // The cancel was for that turn, so the next one ends by itself.
         peer.prompt("next", &s, "end").await;
         assert_eq!(
             peer.result("next").await["stopReason"],
@@ -255,7 +255,7 @@ async fn a_cancelled_request_gets_an_error_and_its_work_is_dropped() {
         assert_eq!(peer.error(id).await.0, -32800);
     }
     assert_eq!(gone.load(Ordering::SeqCst), 3);
-    // Another id, one in use by nobody, and one that has been answered.
+    // The ids of another request, of no request, and of one that has its response.
     peer.ask(7, "_hang", json!({})).await;
     for other in [json!("7"), json!(8), json!(1)] {
         peer.notify("$/cancel_request", json!({"requestId": other}))
@@ -299,7 +299,7 @@ async fn an_agent_that_takes_over_cancellation_can_send_last_updates() {
     peer.expect(message(&s, "ready")).await;
     peer.send(cancel(&s)).await;
     peer.expect(message(&s, "goodbye")).await;
-    // Whatever it returns.
+    // Whatever the agent returns.
     assert_eq!(peer.result(1).await, json!({"stopReason": "cancelled"}));
     next_turn_is_clean(&mut peer, &s).await;
 }
@@ -398,7 +398,7 @@ async fn a_session_that_failed_to_open_does_not_exist() {
         peer.prompt(2, "s", "end").await;
         assert_eq!(peer.error(2).await.0, -32002, "{cwd}");
     }
-    // One that is open stays as it was, its turn included.
+    // An open session is unchanged, including its turn.
     assert_eq!(peer.new_session().await, "s");
     peer.prompt(3, "s", "say and hang").await;
     peer.expect(message("s", "said")).await;
@@ -434,7 +434,7 @@ async fn a_request_cancelled_while_its_response_is_queued_gets_a_response() {
     }
     answers.sort_by_key(|answer| answer["id"].as_i64());
     assert_eq!(answers[0]["result"]["stopReason"], "cancelled");
-    // It was cancelled in time, or had been done: one answer, and the id is free.
+    // It was cancelled in time, or was already done: there is one response, and the id is free.
     assert_eq!(answers[1]["id"], 2);
     peer.silence().await;
     peer.ask(2, "_anything", json!({})).await;
@@ -448,7 +448,7 @@ async fn a_cancelled_turn_drops_its_requests() {
     peer.initialize(capabilities).await;
     let s = peer.new_session().await;
 
-    // A permission request is answered by the client, whenever it does so; the agent knows at once.
+    // The client may respond to a permission request at any time. The agent learns of the cancellation at once.
     peer.prompt(1, &s, "ask").await;
     let (asked, _) = peer.request("session/request_permission").await;
     peer.send(cancel(&s)).await;
@@ -462,7 +462,7 @@ async fn a_cancelled_turn_drops_its_requests() {
         .await;
     next_turn_is_clean(&mut peer, &s).await;
 
-    // A file that is being read is not waited for.
+    // A file that is being read is not awaited.
     peer.prompt(2, &s, "read").await;
     let (asked, params) = peer.request("fs/read_text_file").await;
     assert_eq!(params, json!({"sessionId": s, "path": "/file"}));
@@ -475,7 +475,7 @@ async fn a_cancelled_turn_drops_its_requests() {
     peer.answer(&asked, json!({"content": "too late"})).await;
     next_turn_is_clean(&mut peer, &s).await;
 
-    // A terminal is released when the turn is gone,
+    // A terminal is released when the turn was dropped,
     peer.prompt(3, &s, "run").await;
     let (asked, _) = peer.request("terminal/create").await;
     peer.answer(&asked, json!({"terminalId": "t1"})).await;
@@ -486,7 +486,7 @@ async fn a_cancelled_turn_drops_its_requests() {
     assert_eq!(peer.result(3).await["stopReason"], "cancelled");
     peer.answer(&released, json!({})).await;
 
-    // and also if it comes into being only then.
+    // and also if it is created only after that.
     peer.prompt(4, &s, "run").await;
     let (asked, _) = peer.request("terminal/create").await;
     peer.send(cancel(&s)).await;
@@ -522,7 +522,7 @@ async fn a_dropped_request_is_cancelled_and_its_late_response_ignored() {
         peer.alive().await;
     }
     assert_eq!(conn.noise().unmatched_responses, 2);
-    // One that was answered is not cancelled.
+    // A request that has its response is not cancelled.
     let asking = tokio::spawn(async move { conn.request_raw("_quick", &json!({})).await });
     let (id, _) = peer.request("_quick").await;
     peer.answer(&id, json!(1)).await;
@@ -594,12 +594,12 @@ async fn a_cancelling_client_resolves_current_and_later_permission_requests() {
         soon("the turn ends", turn).await.unwrap().unwrap(),
         StopReason::Cancelled
     );
-    // In the next turn, people are asked again.
+    // The next turn asks the user again.
     let (id, turn) = peer.prompted(&session, "again").await;
     peer.send(permission(4, "d")).await;
     soon("the user is asked", client.asked.notified()).await;
     peer.silence().await;
-    // The agent may take its question back.
+    // The agent may cancel its question.
     peer.notify("$/cancel_request", json!({"requestId": 4}))
         .await;
     assert_eq!(peer.error(4).await.0, -32800);
@@ -632,7 +632,7 @@ async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
     peer.alive().await;
     session.cancel().await.unwrap();
     peer.expect(cancel("s")).await;
-    // Between the cancel and the end: still accepted.
+    // Between the cancel and the end, updates are still accepted.
     peer.says("s", "b").await;
     peer.answer(&id, json!({"stopReason": "cancelled"})).await;
     peer.says("s", "c").await;
@@ -647,7 +647,7 @@ async fn late_updates_of_a_cancelled_turn_are_not_in_the_next() {
     );
     peer.alive().await;
     let (id, turn) = peer.prompted(&session, "two").await;
-    // An update of the old tool call changes the old tool call.
+    // An update of the earlier tool call changes that call.
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Late"}),
@@ -683,7 +683,7 @@ async fn after_a_dropped_prompt_the_next_can_start() {
         turn.abort();
         peer.expect(cancel("s")).await;
         peer.silence().await;
-        // Until then, it runs.
+        // Until then, it is running.
         assert!(session.thread().read(acp::Thread::is_running));
         let error = session.prompt("too early").await.unwrap_err();
         assert!(
@@ -711,7 +711,7 @@ async fn cancelling_on_a_closed_connection_fails_the_turn() {
     peer.send(permission(1, "a")).await;
     peer.silence().await;
     drop(peer);
-    // Before, or after, the end is noticed.
+    // Before or after the end is noticed.
     let _ = session.cancel().await;
     let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
     assert!(matches!(error, Error::Closed(_)), "{error}");

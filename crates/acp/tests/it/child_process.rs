@@ -54,8 +54,7 @@ impl SpawnedProcess {
     async fn ends(self) -> String {
         let Self { pid, mut stderr } = self;
         let (sender, receiver) = oneshot::channel();
-        // Blocks until nobody has the pipe open any more. A thread of the runtime's would be waited for when that is
-        // too late.
+        // Blocks until no process has the pipe open. A thread of the runtime would be joined when it is too late.
         std::thread::spawn(move || {
             let mut said = String::new();
             let _ = sender.send(stderr.read_to_string(&mut said).map(|_| said));
@@ -112,7 +111,7 @@ async fn closed_waits_for_the_process() {
 
 #[tokio::test]
 async fn a_process_that_ignores_end_of_input_is_killed_after_five_seconds() {
-    // Nor does it care for what it can care for.
+    // It also ignores the signals that it can ignore.
     let (transport, seen) = start("trap '' HUP INT TERM\nexec sleep 1000");
     let (handshake, driver) = connect(transport, NoopClient);
     drop(handshake);
@@ -158,7 +157,7 @@ async fn a_process_that_reads_nothing_is_killed() {
     let began = Instant::now();
     soon("the connection ends", driver.run(work)).await;
     seen.ends().await;
-    // It has five seconds at most.
+    // It has up to five seconds.
     let took = began.elapsed().as_secs_f32();
     assert!(took < 10.0, "{took} s");
 }
@@ -216,7 +215,7 @@ async fn dropping_the_transport_or_driver_kills_the_process() {
     let (transport, seen) = start("exec sleep 1000");
     drop(connect(transport, NoopClient));
     seen.ends().await;
-    // The driver, while the two talk.
+    // The driver, while messages are exchanged.
     let (transport, seen) = start(&format!("{INITIALIZE}\nexec sleep 1000"));
     let (handshake, driver) = connect(transport, NoopClient);
     let driving = tokio::spawn(driver);
@@ -224,7 +223,7 @@ async fn dropping_the_transport_or_driver_kills_the_process() {
     driving.abort();
     soon("the connection ends", agent.closed()).await;
     seen.ends().await;
-    // Its two halves.
+    // Both halves of the transport.
     let (transport, seen) = start("exec sleep 1000");
     let (reader, writer) = transport.into_split();
     drop(reader);

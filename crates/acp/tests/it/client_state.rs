@@ -173,7 +173,7 @@ async fn states_are_dropped_when_the_connection_ends() {
     drop(peer);
     soon("the turn", turn).await.unwrap().unwrap_err();
     soon("the end", conn.closed()).await;
-    // The session and its thread are still there to be looked at.
+    // The session and its thread can still be read.
     assert_eq!(shown(session.thread()).len(), 1);
     assert_eq!(editor.events(), ["1 ended: failed", "1 dropped"]);
 }
@@ -207,7 +207,7 @@ async fn a_reloaded_session_keeps_its_state_and_thread() {
     peer.answer(&id, json!({})).await;
     let again = soon("it is loaded", loading).await.unwrap().unwrap();
     assert_eq!(shown(again.thread()), ["agent: replayed"]);
-    // Whoever looks at the session from before sees it, too, and is told.
+    // Handles from before see the change, too, and are notified.
     assert_eq!(shown(thread), ["agent: replayed"]);
     assert!(soon("a change", thread.changed(revision)).await > revision);
     assert_eq!(
@@ -360,7 +360,7 @@ async fn settings_changed_during_a_failed_load_stay() {
             matches!(modes, SessionConfigKind::Select(modes) if modes.current_value.as_str() == "code"),
             "{modes:?}"
         );
-        // Who renders only what is new renders it again.
+        // A front end that renders only what is new renders it again.
         assert!(thread.items().iter().all(|item| item.revision > seen));
     });
     assert_eq!(shown(session.thread()), ["agent: before"]);

@@ -100,7 +100,7 @@ async fn an_agent_finishes_requests_after_its_client_has_closed() {
     gate.add_permits(1);
     peer.expect(message(&s, "done")).await;
     assert_eq!(peer.result(1).await["stopReason"], "end_turn");
-    // What does not come to an end is given up.
+    // Work that does not end in time is dropped.
     let begin = tokio::time::Instant::now();
     peer.end().await;
     assert!(matches!(
@@ -170,7 +170,7 @@ async fn pending_requests_fail_when_the_agent_exits() {
     peer.end().await;
     assert!(conn.connection().is_closed());
     assert!(!session.thread().read(acp::Thread::is_running));
-    // Later ones fail in the same way.
+    // Later requests fail in the same way.
     for error in [
         conn.new_session("/work").await.unwrap_err(),
         session.prompt("more").await.unwrap_err(),
@@ -301,7 +301,7 @@ async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_clos
 
 #[tokio::test(start_paused = true)]
 async fn a_write_error_ends_the_connection_with_the_reason() {
-    // An agent whose client has stopped reading, though it still writes.
+    // An agent whose client has stopped reading, but still writes.
     let (agent, _, kept) = ClosingAgent::new();
     let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.stop_reading();
@@ -313,7 +313,7 @@ async fn a_write_error_ends_the_connection_with_the_reason() {
     );
     assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
 
-    // A client whose agent has.
+    // A client whose agent has stopped reading.
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let (_, turn) = peer.prompted(&session, "hi").await;
     peer.stop_reading();
@@ -332,7 +332,7 @@ async fn a_write_error_ends_the_connection_with_the_reason() {
         );
     }
 
-    // Whoever serves has not failed: its client has gone.
+    // Serving has not failed, because the client has exited.
     let (transport, mut peer) = pipes(PIPE);
     let serving = tokio::spawn(acp::agent::serve(transport, idle()));
     peer.stop_reading();
@@ -392,7 +392,7 @@ async fn the_first_close_reason_is_kept() {
     let (conn, mut peer, s) = TestPeer::in_session_with(agent, lingering(), PIPE).await;
     peer.prompt(1, &s, "gate").await;
     settle().await;
-    // The client has gone altogether: that its answer cannot be written follows from it.
+    // The client has exited, so its response cannot be written.
     drop(peer);
     settle().await;
     gate.add_permits(1);
@@ -427,7 +427,7 @@ async fn connections_leak_nothing() {
         drop(agent);
         soon("it ends", serving.closed()).await;
     }
-    // The other end of the last ones may be a step behind.
+    // The other ends of the last connections may still be closing.
     let nothing_left = async {
         while tasks() > 0 || Arc::strong_count(&kept) > 1 {
             tokio::task::yield_now().await;

@@ -139,13 +139,13 @@ async fn the_mode_option_is_also_sent_as_modes() {
         json!({"currentModeId": "ask", "availableModes": modes})
     );
     assert_eq!(answer["_meta"], json!({"agent": "says"}));
-    // Who does not understand booleans is not shown any.
+    // A client that does not support booleans gets none.
     let (_, _, answer) = opened(json!({})).await;
     assert_eq!(
         values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="large""#]
     );
-    // Without options, neither is there.
+    // Without options, there are no modes.
     let (_, mut peer) = TestPeer::of_agent(idle());
     peer.initialize(json!({})).await;
     peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
@@ -191,10 +191,10 @@ async fn setting_the_mode_option_reports_the_mode() {
         values(&answer["configOptions"]),
         [r#"how="plan""#, r#"model="large""#, "web=false"]
     );
-    // To what it is: no change.
+    // The same value again changes nothing.
     set(&mut peer, "how", json!("plan")).await;
     peer.result(2).await;
-    // Another one, that changes the mode along with it.
+    // Another value, which also changes the mode.
     set(&mut peer, "model", json!("small")).await;
     let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"});
     assert_eq!(peer.notification("session/update").await["update"], update);
@@ -203,7 +203,7 @@ async fn setting_the_mode_option_reports_the_mode() {
         values(&answer["configOptions"]),
         [r#"how="ask""#, r#"model="small""#, "web=false"]
     );
-    // One that has nothing to do with it.
+    // An option that does not affect the mode.
     set(&mut peer, "web", json!(true)).await;
     let answer = peer.result(2).await;
     assert_eq!(values(&answer["configOptions"])[2], "web=true");
@@ -362,7 +362,7 @@ async fn an_agent_with_only_modes_gets_set_mode() {
     )
     .await;
     assert_eq!(seen(&session), ["mode=https://agent/code"]);
-    // By the agent, and through the option it is shown as.
+    // Set by the agent, and with the option that stands for it.
     peer.update(
         "s",
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"}),
@@ -434,7 +434,7 @@ async fn modes_stay_next_to_options_without_a_mode() {
     let set = async move { s.set_mode("ask").await };
     let params = json!({"sessionId": "s", "modeId": "ask"});
     sets(&mut peer, set, "session/set_mode", params, json!({})).await;
-    // An option for the mode that comes later supersedes them.
+    // A mode option that is added later supersedes the modes.
     let mut mode = model("a");
     (mode["id"], mode["category"]) = (json!("mode"), json!("mode"));
     peer.update(
@@ -494,7 +494,7 @@ async fn unknown_options_are_not_sent() {
         assert!(error.to_string().contains(expected), "{error}");
     }
     peer.silence().await;
-    // A boolean may be given as text, as it is on a command line.
+    // A boolean may be passed as a string, as on a command line.
     let s = session.clone();
     let set = async move { s.set_config_option("web", "false").await };
     let params = json!({"sessionId": "s", "configId": "web", "type": "boolean", "value": false});
@@ -772,7 +772,7 @@ async fn relative_directories_are_rejected() {
     let setup = SessionSetup::new("/work").additional_directories(vec!["lib".to_owned()]);
     assert!(conn.new_session(setup).await.is_err());
     peer.silence().await;
-    // The agent may run on another system.
+    // The agent may run on another operating system.
     for cwd in ["/work", "C:\\work", "c:/work", "\\\\server\\work"] {
         let opening = tokio::spawn({
             let conn = conn.clone();

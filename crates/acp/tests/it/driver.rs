@@ -49,7 +49,7 @@ fn assert_the_writer_is_gone(error: &Error) {
 #[tokio::test]
 async fn a_connection_ends_without_its_writer() {
     let (transport, _peer) = ScriptedPeer::pair();
-    // An executor that takes tasks and drops them.
+    // An executor that drops its tasks.
     let options = Options::new().spawn_work(drop);
     let (handshake, driver) = connect_with(transport, NoopClient, options);
     tokio::spawn(driver);
@@ -128,7 +128,7 @@ async fn spawned_work_can_be_cancelled_while_it_blocks_its_thread() {
     });
     let agent = PromptAgent(async |turn: Turn, _| {
         turn.message("I compute.").await?;
-        // The writer was woken from this thread, which would be the next to run it.
+        // The writer was woken from this thread, which would run it next.
         tokio::task::yield_now().await;
         while !turn.is_cancelled() {
             std::thread::yield_now();

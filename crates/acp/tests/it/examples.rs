@@ -10,7 +10,7 @@ use tokio::process::Command;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn example(name: &str) -> PathBuf {
-    // Beside the directory that this test is in.
+    // Next to the directory of this test.
     let test = std::env::current_exe().unwrap();
     let built = test.parent().and_then(|deps| deps.parent()).unwrap();
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);

@@ -98,7 +98,7 @@ const RAW: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], 
 async fn an_agent_handles_extensions_in_order() {
     let agent = ExtensionEchoAgent::default();
     let (_conn, mut peer) = TestPeer::of_agent(agent.clone());
-    // Extensions may be used before the beginning: they may be what negotiates it.
+    // Extensions may be used before `initialize`, because they may take part in the negotiation.
     for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
         peer.line(format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"_echo","params":{raw}}}"#
@@ -135,7 +135,7 @@ async fn an_agent_handles_extensions_in_order() {
         peer.error(3).await,
         (-32601, "Method not found: _unknown".to_owned())
     );
-    // What does not begin with an underscore is none of theirs.
+    // Methods without an underscore are not passed on.
     peer.ask(4, "echo", json!({})).await;
     assert_eq!(peer.error(4).await.0, -32601);
     peer.notify("note", json!({})).await;
@@ -208,7 +208,7 @@ async fn both_sides_send_extensions() {
 async fn unserializable_params_are_an_error_and_not_sent() {
     let (conn, mut peer) = TestPeer::of_client(ExtensionEchoAgent::default()).await;
     let conn = conn.connection();
-    // Keys of JSON are text.
+    // Keys in JSON are strings.
     let unwritable = std::collections::HashMap::from([(vec![1], 1)]);
     for error in [
         conn.notify_raw("_x", &unwritable).await.unwrap_err(),
@@ -221,7 +221,7 @@ async fn unserializable_params_are_an_error_and_not_sent() {
     }
     peer.silence().await;
     peer.alive().await;
-    // Line ends between the tokens do not end the line.
+    // Line breaks between the tokens do not end the line.
     let spread = RawValue::from_string("{\n\"a\":\r\n1}".to_owned()).unwrap();
     conn.notify_raw("_x", &spread).await.unwrap();
     assert_eq!(peer.notification("_x").await, json!({"a": 1}));

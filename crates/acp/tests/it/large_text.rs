@@ -177,7 +177,7 @@ async fn the_rest_of_a_cancelled_response_is_discarded() {
     let cancel =
         json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
     peer.send(cancel).await;
-    // The answer was on its way.
+    // The response had already been sent.
     peer.send_bytes(beginning).await;
     peer.expect_notification("$/cancel_request").await;
     peer.send_bytes(end).await;

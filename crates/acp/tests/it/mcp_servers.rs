@@ -156,7 +156,7 @@ async fn servers_with_unsupported_transports_are_left_out() {
     let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
     let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
     let (conn, mut peer) = TestPeer::of_client(McpServersClient(own)).await;
-    // What the session was to have, it is missed by name; what the client has beside, it can do without.
+    // An unsupported server of the session is an error that names it. An unsupported server of the client is left out.
     let error = conn.new_session(setup(vec![McpServer::Http(web)]));
     let error = error.await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error}");

@@ -141,7 +141,7 @@ async fn late_updates_do_not_belong_to_the_next_turn() {
         StopReason::EndTurn
     );
     common::until(session.thread(), |t| t.revision() >= 4).await;
-    // Late pieces do not make it look as if a turn ran.
+    // Late chunks do not make it look as if a turn was running.
     assert!(!session.thread().read(acp::Thread::is_running));
     assert_eq!(
         session.thread().read(|t| t.stop_reason().cloned()),
@@ -240,7 +240,7 @@ async fn a_handler_that_sends_a_request_late_gets_its_response() {
     let (_conn, session, mut peer) = with_modes(client, limits, 500).await;
     place.set(session).unwrap();
     peer.says("s", "go").await;
-    // Nobody asks for anything: reading stops.
+    // No request is pending, so reading stops.
     let behind: Vec<u8> = (0..200)
         .flat_map(|_| format!("{}\n", message("s", "x")).into_bytes())
         .collect();
@@ -269,7 +269,7 @@ async fn requests_beyond_the_backlog_fail_and_no_update_is_lost() {
     for n in 0..100 {
         peer.says("s", &n.to_string()).await;
     }
-    // The answer that came too late is for nobody.
+    // The response that arrives too late is ignored.
     peer.answer(&id, json!({})).await;
     peer.alive().await;
     let log = noted(&log);
@@ -296,7 +296,7 @@ async fn a_backlog_of_tiny_messages_is_bounded() {
     place.set(session).unwrap();
     peer.says("s", "go").await;
     peer.request("session/set_mode").await;
-    // Each costs more to keep than it is long.
+    // Each message needs more memory than its length.
     let tiny = b"x\n".repeat(20_000);
     peer.bytes(&tiny).await;
     peer.alive().await;
@@ -318,7 +318,7 @@ async fn a_waiting_handler_gets_an_error_when_the_agent_exits() {
     peer.says("s", "after").await;
     peer.stop_writing();
     soon("the connection ends", conn.closed()).await;
-    // What had arrived is delivered still.
+    // What has already arrived is still delivered.
     assert_eq!(
         noted(&log),
         ["connection closed: closed by the peer", "after"]
@@ -379,7 +379,7 @@ async fn a_permission_request_adds_an_unknown_tool_call() {
         shown(session.thread()),
         ["user: hi", "a/b (Write): Pending"]
     );
-    // Agents that do so send updates of it and never announce it.
+    // Agents that do this send updates of the call, and never announce it.
     peer.update(
         "s",
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b", "status": "completed"}),
@@ -396,10 +396,10 @@ async fn a_permission_request_adds_an_unknown_tool_call() {
 async fn unusual_tool_calls_are_shown() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let call = |id: &str, title: &str, status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "status": status});
-    // An update for a call that was never announced, with a terminal that nobody created.
+    // An update of a call that was never announced, with a terminal that was never created.
     let content = json!([{"type": "terminal", "terminalId": "nobody's"}, {"type": "odd"}, 3]);
     peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": "x", "title": "X", "content": content})).await;
-    // Announced twice while it runs: one call. Again when it has finished: another one.
+    // Announced twice while it is running, it is one call. Announced again after it has finished, it is another.
     peer.update("s", call("r", "First", "in_progress")).await;
     peer.update("s", call("r", "First, again", "in_progress"))
         .await;
@@ -481,7 +481,7 @@ async fn a_replay_is_marked_and_complete_when_load_returns() {
             seen.lock()
                 .unwrap()
                 .push(format!("{kind} {}", cx.is_replay));
-            // Slow, so that the answer could overtake if it were let.
+            // Slow, so that the response could overtake it.
             tokio::task::yield_now()
         }
     });

@@ -23,7 +23,7 @@ async fn told(outcome: Value) -> PermissionAnswer {
     assert_eq!(call["title"], "Delete notes.txt");
     let (id, params) = peer.request("session/request_permission").await;
     assert_eq!(params["toolCall"]["toolCallId"], call["toolCallId"]);
-    // There are clients that go by the id, and take any but the name of a kind for a no.
+    // Some clients go by the id, and treat any id that is not the name of a kind as a rejection.
     let options = json!([
         {"optionId": "allow_once", "name": "Allow", "kind": "allow_once"},
         {"optionId": "reject_once", "name": "Reject", "kind": "reject_once"},
@@ -46,7 +46,7 @@ async fn only_the_allow_option_allows() {
         told(selected("reject_once")).await,
         PermissionAnswer::Rejected
     );
-    // Neither was offered.
+    // Neither option was offered.
     assert_eq!(told(selected("allow")).await, PermissionAnswer::Rejected);
     assert_eq!(
         told(selected("allow_always")).await,

@@ -63,7 +63,7 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
                 connection.request(&request).await.map(drop)
             }
         });
-        // On its way as soon as it is begun; it may even be answered then.
+        // The prompt is sent at once, and may already have its response here.
         match poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
             Poll::Ready(answered) => answered.unwrap(),
             Poll::Pending => answers.push(answer),
@@ -72,7 +72,7 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
     for answer in answers {
         soon("it is answered", answer).await.unwrap();
     }
-    // The last one of version 2 is answered before it is worked on.
+    // In version 2, the response to the last prompt comes before the agent has worked on it.
     let worked = worker.0.lock().unwrap().clone();
     assert_eq!(worked[..PROMPTS - 1], texts[..PROMPTS - 1]);
 }

@@ -68,7 +68,7 @@ async fn a_client_configures_model_providers() {
         let headers = [("Authorization".to_owned(), "Bearer s3cret".to_owned())];
         let request = SetProviderRequest::new("main", LlmProtocol::Openai, "http://gateway/v1")
             .headers(headers);
-        // A key stays out of logs.
+        // A key must not be logged.
         assert!(!format!("{request:?}").contains("s3cret"), "{request:?}");
         agent.set_provider(&request).await.unwrap();
         let expected = ProviderCurrentConfig::new(LlmProtocol::Openai, "http://gateway/v1");

@@ -28,7 +28,7 @@ struct SlowRecorder {
 impl Recorder for SlowRecorder {
     async fn record(&self, (): &(), _: &Session, update: &Update) -> Result<()> {
         self.may.acquire().await.unwrap().forget();
-        // Another sender may try to be faster now.
+        // Lets another sender try to overtake.
         tokio::task::yield_now().await;
         let mut kept = self.kept.lock().unwrap();
         if kept.len() >= self.full {
@@ -145,7 +145,7 @@ impl RecorderFixture {
     async fn begin(&mut self) {
         let session = self.session.clone();
         self.peer.prompt(1, &session, "go").await;
-        // Nothing begins before the prompt is kept.
+        // Nothing starts before the prompt is recorded.
         self.peer.silence().await;
         assert_eq!(self.kept(), [] as [Value; 0]);
         self.may.add_permits(1);
@@ -282,7 +282,7 @@ async fn the_record_is_the_same_for_both_versions() {
             let step = PlanEntry::new("Do", PlanEntryPriority::High, PlanEntryStatus::Pending);
             turn.plan(vec![step]).await?;
             turn.title("About it").await?;
-            // How the session stands is not its past.
+            // The current state is not part of the history.
             let value =
                 SessionConfigSelect::new("a", vec![SessionConfigSelectOption::new("a", "A")]);
             let option = SessionConfigOption::new("o", "O", value);
@@ -290,7 +290,7 @@ async fn the_record_is_the_same_for_both_versions() {
             let call = turn.tool_call(ToolCall::new("c", "Run")).await?;
             let mut terminal = turn.display_terminal("c", "ls", Some("/work")).await?;
             call.content(vec![terminal.as_content()]).await?;
-            // Two bytes of a character that has three.
+            // The first two bytes of a character that has three.
             terminal.output(b"a\xe2\x82").await?;
             terminal.output(b"\xac\n").await?;
             terminal.set_exited(TerminalExitStatus::new()).await?;
@@ -331,7 +331,7 @@ async fn the_record_is_the_same_for_both_versions() {
     let expected: Vec<(bool, &Value)> = expected.iter().map(|(v2, kind)| (*v2, kind)).collect();
     assert_eq!(kinds, expected);
     assert_eq!(kept[0][7]["v2"]["data"], "YeKC");
-    // They differ in their ids, and in how a call is said to be cancelled.
+    // They differ in their ids, and in how they report a cancelled call.
     assert_eq!(kept[0].len(), kept[1].len());
     for (one, two) in kept[0].iter().zip(&kept[1]).take(10) {
         assert_eq!(one.get("v1").is_some(), two.get("v1").is_some());
@@ -352,7 +352,7 @@ async fn a_replay_is_not_recorded() {
             Ok(StopReason::EndTurn)
         })
         .await;
-        // If it were kept, nothing would be sent.
+        // If it were recorded, nothing would be sent.
         let params = json!({"sessionId": "old", "cwd": "/work", "mcpServers": []});
         if version == 1 {
             f.peer.ask(5, "session/load", params).await;
@@ -370,7 +370,7 @@ async fn a_replay_is_not_recorded() {
         f.peer.result(5).await;
         f.update().await;
         assert_eq!(f.kept(), [] as [Value; 0]);
-        // From here on it is.
+        // From here on, updates are recorded.
         f.may.add_permits(2);
         f.peer.prompt(1, "old", "go").await;
         if version == 2 {
@@ -443,7 +443,7 @@ async fn a_turn_ends_before_its_session_is_reopened() {
     assert_eq!(f.update().await["content"]["text"], "working");
     let params = json!({"sessionId": session, "cwd": "/work", "mcpServers": []});
     f.peer.ask(5, "session/load", params).await;
-    // The turn's end and its answer come from two tasks.
+    // The end of the turn and the response come from two tasks.
     let mut said = Vec::new();
     let mut answered = false;
     while said.len() < 3 || !answered {

@@ -170,7 +170,7 @@ async fn every_call_gets_the_state_of_its_session() {
     assert_eq!(said(&second).await, "in ink: 2");
     agent.set_session_title(first.id(), "diary").await.unwrap();
     assert_eq!(said(&first).await, "diary: 3");
-    // Opened once more it is another one.
+    // Opened again, it has another state.
     let first = agent.load_session(first.id().clone(), "/").await.unwrap();
     assert_eq!(said(&first).await, "loaded: 1");
 }
@@ -189,7 +189,7 @@ async fn state_is_dropped_with_its_session() {
     assert_eq!(open(), 2);
     agent.delete_session(deleted.id()).await.unwrap();
     assert_eq!(open(), 1);
-    // It was there when the agent freed what it holds.
+    // The state existed when the agent freed its resources.
     let new = "new".to_owned();
     assert_eq!(*at_close.lock().unwrap(), [(new.clone(), 3), (new, 2)]);
     let title = agent.set_session_title(closed.id(), "diary").await.unwrap();

@@ -101,7 +101,7 @@ async fn unsupported_methods_are_not_sent() {
     let error = session.steer("left").await.unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
 
-    // To an agent that does not offer it, it is an extension that it does not know.
+    // For an agent without steering, this is an unknown extension method.
     let (_conn, mut peer, session) = TestPeer::in_session(idle()).await;
     let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": "left"}]});
     peer.ask(1, "_session/steering", params).await;

@@ -109,7 +109,7 @@ async fn in_session(client: impl Client, version: ProtocolVersion) -> (ClientSes
                    "capabilities": {"session": {}}})
         }
         _ => {
-            // What it shows it says in the words of version 1; in version 2 every client does.
+            // In version 1, a client declares what it supports. In version 2, every client supports subagents.
             assert_eq!(params["clientCapabilities"]["subagents"], json!({}));
             json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}}})
         }
@@ -178,7 +178,7 @@ async fn a_subagents_updates_and_questions_are_shown_below_its_parent() {
         );
         let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "read", "status": "completed"});
         peer.update("c", done).await;
-        // One of its own.
+        // A session of its own.
         peer.update("c", subagent("d", json!({"title": "Look closer"})))
             .await;
         peer.update("d", says("m", "I see.")).await;
@@ -289,7 +289,7 @@ async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     let version = ProtocolVersion::V2;
     let client = SubagentClient::default();
     let (session, mut peer) = in_session(client.clone(), version).await;
-    // Of a session that nobody has opened.
+    // In a session that the client has not opened.
     peer.update("nobody", subagent("x", json!({}))).await;
     peer.ask(
         "x",
@@ -298,12 +298,12 @@ async fn only_announced_subagents_are_accepted_and_their_number_is_limited() {
     )
     .await;
     peer.error("x").await;
-    // Above itself.
+    // A session that is its own ancestor.
     peer.update("s", subagent("s", json!({}))).await;
     peer.update("s", subagent("c", json!({}))).await;
     peer.update("c", subagent("s", json!({}))).await;
     peer.update("c", says("m", "still here")).await;
-    // More than there may be.
+    // More subagents than the limit.
     for n in 0..100 {
         peer.update("s", subagent(&format!("c{n}"), json!({})))
             .await;

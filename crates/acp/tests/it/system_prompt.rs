@@ -169,7 +169,7 @@ async fn an_agent_rejects_unsupported_instructions() {
         assert_eq!(code, -32602, "{prompt}: {message}");
         assert!(message.contains(why), "{prompt}: {message}");
     }
-    // `null` says nothing.
+    // `null` counts as absent.
     let params = json!({"cwd": "/garden", "mcpServers": [], "systemPrompt": null});
     peer.ask("last", "session/new", params).await;
     peer.result("last").await;

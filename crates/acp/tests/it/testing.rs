@@ -44,7 +44,7 @@ fn said(session: &acp::client::ClientSession) -> Vec<String> {
 /// Returns the message with which `work` panics.
 async fn panic_of(work: impl Future<Output = ()>) -> String {
     let mut work = std::pin::pin!(work);
-    // The message is looked at, not the test's output.
+    // Checks the message, not the output of the test.
     let panicked = std::future::poll_fn(|cx| {
         match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
             Ok(polled) => polled.map(|()| None),
@@ -227,7 +227,7 @@ async fn unexpected_messages_are_reported_with_earlier_ones() {
         "{message}"
     );
     assert!(instead.contains("\"surprise\""), "{message}");
-    // What was sent, and what had come.
+    // What was sent, and what was received.
     let lines: Vec<&str> = before.lines().skip(1).collect();
     let ways: Vec<&str> = lines.iter().map(|line| &line[2..4]).collect();
     assert_eq!(ways, ["->", "<-", "->", "<-", "->"], "{message}");

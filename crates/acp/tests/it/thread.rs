@@ -120,7 +120,7 @@ proptest! {
             }
         }
         prop_assert_eq!(messages(&pieces), messages(&whole));
-        // As it was said: one after the other, those of the same speaker put together.
+        // The messages in order, with consecutive ones of the same speaker merged.
         let mut expected: Vec<(ModelSpeaker, String)> = Vec::new();
         for (speaker, text, _) in said {
             match expected.last_mut() {
@@ -129,7 +129,7 @@ proptest! {
             }
         }
         prop_assert_eq!(messages(&whole), expected);
-        // Pieces do not stay pieces.
+        // Chunks are merged.
         for item in pieces.items() {
             if let ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) = &item.kind {
                 prop_assert_eq!(m.content.len(), 1);
@@ -148,7 +148,7 @@ proptest! {
             take(&mut thread, step);
             prop_assert!(thread.revision() > revision, "{:?} does not show", step);
             prop_assert!(thread.items().len() >= items);
-            // An id used again is another call, or the same one if that was still under way.
+            // A reused id is another call, or the same one if that was still running.
             if let ThreadStep::Announce(n) = step {
                 let last = thread.items().last();
                 let call = thread.tool_call(&id(*n)).unwrap();
@@ -167,7 +167,7 @@ proptest! {
                     }
                 }
             }
-            // What has changed bears the newest revision, and nothing a later one.
+            // What has changed has the newest revision, and nothing has a newer one.
             let newest = thread.items().iter().map(|i| i.revision).max().unwrap_or(0);
             prop_assert!(newest <= thread.revision());
             if !matches!(step, ThreadStep::End | ThreadStep::Cancel) {

@@ -99,7 +99,7 @@ async fn a_turn_delivers_all_updates_before_it_ends() {
         session.prompt("one two three").await.unwrap(),
         StopReason::EndTurn
     );
-    // All of it was delivered before the answer was.
+    // All updates were delivered before the response.
     assert_eq!(*client.text.lock().unwrap(), "one two three");
     session.thread().read(|thread| {
         let [user, said] = thread.items() else {

@@ -150,7 +150,7 @@ async fn models_without_an_option_are_shown_as_an_option() {
     soon("it is set", setting).await.unwrap().unwrap();
     assert_eq!(current(), "b");
 
-    // An option of category model counts instead.
+    // An option of the category model is used instead.
     let option = json!([{"id": "m", "name": "M", "category": "model", "type": "select",
         "currentValue": "x", "options": [{"value": "x", "name": "X"}]}]);
     let both = json!({"sessionId": "t", "models": models, "configOptions": option});
@@ -214,7 +214,7 @@ async fn an_echoed_user_message_is_shown_once() {
     peer.update("s", chunk("user_message_chunk", "hel")).await;
     peer.update("s", chunk("user_message_chunk", "lo")).await;
     peer.update("s", chunk("agent_message_chunk", "hi")).await;
-    // This one the person said meanwhile, somewhere else.
+    // The user has sent this message in the meantime from somewhere else.
     peer.update("s", chunk("user_message_chunk", "more")).await;
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     soon("the turn ends", turn).await.unwrap().unwrap();
@@ -222,7 +222,7 @@ async fn an_echoed_user_message_is_shown_once() {
         shown(session.thread()),
         ["user: hello", "agent: hi", "user: more"]
     );
-    // Nor is what comes between turns taken for an echo.
+    // A message between turns is not taken for an echo either.
     peer.update("s", chunk("user_message_chunk", "again")).await;
     until(session.thread(), |t| t.items().len() == 3).await;
 }
@@ -238,7 +238,7 @@ async fn late_updates_do_not_reopen_a_finished_call() {
     until(session.thread(), |thread| thread.items().len() == 2).await;
     session.thread().read(|thread| {
         let call = thread.tool_call(&"a/b:1".into()).unwrap();
-        // What else is new of it counts.
+        // Other fields of the update still apply.
         assert_eq!(
             (&call.status, &call.title[..]),
             (&ToolCallStatus::Completed, "pending")

@@ -88,7 +88,7 @@ async fn the_requested_version_is_negotiated_if_supported() {
         assert_eq!(answer.get("capabilities").is_some(), answered == 2);
         assert_eq!(answer.get("info").is_some(), answered == 2);
     }
-    // Without the switch it is version 1.
+    // Without the option, it is version 1.
     let (_conn, mut peer) = TestPeer::of_agent(idle());
     peer.ask("init", "initialize", json!({"protocolVersion": 2}))
         .await;
@@ -160,11 +160,11 @@ async fn prompts_are_queued_and_cancelled_together() {
         peer.prompt(id, &s, text).await;
     }
     begins(&mut peer, 1, "wait").await;
-    // One may be taken back alone.
+    // A single prompt can be cancelled.
     peer.notify("$/cancel_request", json!({"requestId": 2}))
         .await;
     assert_eq!(peer.error(2).await.0, -32800);
-    // What has been taken cannot.
+    // A prompt that was accepted cannot.
     peer.notify("$/cancel_request", json!({"requestId": 1}))
         .await;
     peer.silence().await;
@@ -314,7 +314,7 @@ async fn questions_are_reported_and_end_with_a_cancelled_turn() {
         json!({"requestId": id})
     );
     expect(&mut peer, is_idle("cancelled")).await;
-    // An answer that comes all the same is nobody's.
+    // A response that comes nevertheless is ignored.
     peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await;
     peer.alive().await;
@@ -550,7 +550,7 @@ async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
         json!({"configOptions": option("code")})
     );
 
-    // Without a replay: opened all the same, and nothing of it is sent.
+    // Without a replay, it is opened and nothing is sent.
     peer.ask(
         2,
         "session/resume",
@@ -563,7 +563,7 @@ async fn a_resumed_session_is_replayed_on_request_and_its_state_reported() {
         json!({"configOptions": option("code")})
     );
 
-    // The mode is an option, and is set as one.
+    // The mode is an option, and is set like one.
     let params = json!({"sessionId": "old", "configId": "how", "type": "id", "value": "ask"});
     peer.ask(3, "session/set_config_option", params).await;
     assert_eq!(
@@ -740,7 +740,7 @@ async fn login_can_request_input() {
         });
         let (_conn, mut peer, answer) = asked(LoginAgent(Mutex::new(true)), version, params).await;
         let methods = answer["authMethods"].as_array().unwrap();
-        // Nothing was said of a terminal.
+        // There was no terminal.
         assert_eq!(methods.len(), 1, "{answer}");
         assert_eq!(methods[0].get("methodId").is_some(), version == 2);
         peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
@@ -768,7 +768,7 @@ async fn login_can_request_input() {
         if version == 2 {
             assert_eq!(peer.result(4).await, json!({}));
         } else {
-            // It did not say that it can.
+            // It did not declare the capability.
             assert_eq!(peer.error(4).await.0, -32601);
         }
     }

@@ -136,7 +136,7 @@ async fn the_form_of_the_response_determines_the_version() {
     peer.answer(&id, json!({"stopReason": "end_turn"})).await;
     assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
 
-    // Some agents of version 1 say any number they are asked for.
+    // Some version 1 agents repeat any version number that is requested.
     let echo = json!({"protocolVersion": 2, "agentCapabilities": {}, "authMethods": []});
     let (conn, _peer, _) = connected(NoopClient, echo).await;
     assert_eq!(conn.unwrap().version(), ProtocolVersion::V1);
@@ -257,7 +257,7 @@ async fn a_turn_ends_when_the_agent_is_idle_and_all_updates_are_delivered() {
 async fn an_earlier_idle_state_does_not_end_the_turn() {
     let (session, mut peer) = in_session(NoopClient).await;
     let (id, turn) = peer.prompted(&session, "hello").await;
-    // Work of the agent's own ends, the prompt waits for it.
+    // Work of the agent's own ends, and the prompt still waits.
     peer.update("s", idle("end_turn")).await;
     peer.update("s", state("idle")).await;
     peer.answer(&id, json!({"messageId": "u1"})).await;
@@ -266,7 +266,7 @@ async fn an_earlier_idle_state_does_not_end_the_turn() {
     assert!(!turn.is_finished());
     peer.update("s", state("running")).await;
     peer.update("s", state("requires_action")).await;
-    // A state that nobody knows is not idle.
+    // An unknown state is not idle.
     peer.update("s", state("_dreaming")).await;
     settle().await;
     assert_eq!(
@@ -323,7 +323,7 @@ async fn the_users_message_is_shown_once() {
                 peer.answer(&id, json!({"messageId": "u1"})).await;
             }
             peer.update("s", state("running")).await;
-            // Somebody else says something in the same session.
+            // Another client sends a message in the same session.
             peer.update("s", whole("user_message", "u2", json!([text("other")])))
                 .await;
             peer.update("s", idle("end_turn")).await;
@@ -351,7 +351,7 @@ async fn a_turn_can_fail_before_and_after_it_is_accepted() {
     assert!(error.to_string().contains("the model is gone"), "{error}");
     assert!(!session.thread().read(acp::Thread::is_running));
 
-    // Another turn can follow, and the connection's end ends it.
+    // Another turn can follow, which ends with the connection.
     let turn = begun(&session, &mut peer).await;
     drop(peer);
     let error = ends(turn).await.unwrap_err();
@@ -396,7 +396,7 @@ async fn a_cancel_resolves_questions_and_the_agent_ends_the_turn() {
         peer.result(7).await,
         json!({"outcome": {"outcome": "cancelled"}})
     );
-    // What is on its way still is of this turn, and does not end it.
+    // Late updates belong to this turn, and do not end it.
     peer.update("s", chunk("agent_message_chunk", "m", "late"))
         .await;
     settle().await;
@@ -404,7 +404,7 @@ async fn a_cancel_resolves_questions_and_the_agent_ends_the_turn() {
     peer.update("s", idle("cancelled")).await;
     assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
 
-    // A prompt that waits in the agent's line is refused with an error, and that is no failure.
+    // A cancelled prompt in the agent's queue gets an error response, which is not a failure.
     let (id, turn) = peer.prompted(&session, "hello").await;
     session.cancel().await.unwrap();
     peer.notification("session/cancel").await;
@@ -536,7 +536,7 @@ async fn permission_requests_of_every_subject_are_handled() {
     assert_eq!(command.tool_call.title, "Write a.txt");
     assert_eq!(other_command.kind(), &acp::v1::ToolKind::Execute);
     assert!(unknown.command.is_none() && none.command.is_none());
-    // The title of the question is not the tool call's, and what is asked of nothing is in no thread.
+    // The title of the question is not that of the tool call, and a question without a subject is in no thread.
     assert_eq!(shown(session.thread()), ["c (Write a.txt): Pending"]);
 }
 
@@ -600,7 +600,7 @@ async fn plans_have_ids_and_unknown_types_are_preserved() {
     let plans = [
         json!({"type": "items", "planId": "a", "entries": [
             {"content": "x", "priority": "high", "status": "cancelled"}]}),
-        // One page of the draft says `id`.
+        // One page of the draft calls this field `id`.
         json!({"type": "items", "id": "b", "entries": []}),
         json!({"type": "_tree", "planId": "c", "root": {"n": 12_345_678_901_234_567_890_u64}}),
         json!({"type": "markdown", "planId": "d", "content": "# Plan"}),
@@ -800,7 +800,7 @@ async fn the_latest_state_usage_and_background_count() {
         let usage = thread.usage().unwrap();
         assert_eq!((usage.used, usage.cost.as_ref().unwrap().amount), (2, 0.5));
         assert_eq!(thread.background().unwrap().len(), 2);
-        // Not a turn of this client's, but it works.
+        // No turn of this client is running, but the agent is working.
         assert!(thread.is_running());
         assert_eq!((thread.title(), thread.updated_at()), (Some("T"), None));
     });

@@ -91,7 +91,7 @@ async fn the_agent_continues_after_an_invalid_response() {
     let (_conn, mut peer, _) = in_turn(agent).await;
     state(&mut peer, "requires_action").await;
     let id = question(&mut peer).await;
-    // An array in the place of the object, its one value in its place.
+    // An array in place of the object, with its only value.
     peer.answer(&id, json!([{"outcome": "selected", "optionId": "y"}]))
         .await;
     state(&mut peer, "running").await;
@@ -115,7 +115,7 @@ async fn the_agent_continues_after_the_client_cancels_a_request() {
     let id = question(&mut peer).await;
     peer.refuse(&id, -32800).await;
     state(&mut peer, "running").await;
-    // Cancelled by its outcome.
+    // Cancelled by the outcome.
     state(&mut peer, "requires_action").await;
     let id = question(&mut peer).await;
     peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
@@ -164,7 +164,7 @@ async fn the_agent_continues_after_the_last_of_several_answers() {
     let second = question(&mut peer).await;
     let third = question(&mut peer).await;
     peer.refuse(&first, -32603).await;
-    // The next that comes is about the second one, a second later, and is no state.
+    // The next message is about the second question, a second later, and is not a state.
     let withdrawn = peer.notification("$/cancel_request").await;
     assert_eq!(withdrawn, json!({"requestId": second}));
     peer.silence().await;

@@ -31,11 +31,11 @@ impl Client for SoakClient {
     async fn update(&self, (): &(), cx: &UpdateContext, _: &Update) {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         match number(&cx.session_id) {
-            // Stalled for once: nothing of the connection moves meanwhile.
+            // Blocks once. Nothing of the connection moves in the meantime.
             500 if self.of_one.fetch_add(1, Ordering::Relaxed) == UPDATES / 2 => {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            // Slow.
+            // A slow handler.
             n if n % 100 == 1 && seen.is_multiple_of(50) => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -91,7 +91,7 @@ pub(crate) async fn soak() {
     assert_eq!(seen.load(Ordering::Relaxed), SESSIONS * UPDATES);
     for session in &sessions {
         session.thread().read(|thread| {
-            // What did not fit was dropped from the beginning, and it is said.
+            // What did not fit was dropped from the start, and counted.
             assert!(thread.truncation().items > 0, "{:?}", thread.truncation());
             let Some(ItemKind::Agent(last)) = thread.items().last().map(|item| &item.kind) else {
                 panic!("{}: no message is last", session.id());

@@ -66,7 +66,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
         );
         output.write_all(prompt.as_bytes()).await.unwrap();
     }
-    // Each is refused with more bytes than it has.
+    // The error response is longer than each request.
     let line = "{\"id\":-1,\"method\":\"x\"}\n";
     let sent = flood(&mut output, line).await;
     check(
@@ -75,7 +75,7 @@ pub(crate) async fn agent_of_a_client_that_does_not_read() {
         PROGRAM + limits().max_agent_memory(100),
     );
 
-    // Read again, everything is there: each update, each answer, each refusal.
+    // Once the client reads again, all updates, responses and errors arrive.
     let rest = line.len() - sent % line.len();
     let refusals = (sent + rest) / line.len();
     let rest = &line.as_bytes()[line.len() - rest..];
@@ -128,7 +128,7 @@ pub(crate) async fn client_of_an_agent_that_does_not_stop() {
         PROGRAM + limits().max_client_memory(1),
     );
 
-    // It is told how much there was, when it reads on.
+    // Once it reads again, it learns how much there was.
     output
         .write_all(&line.as_bytes()[sent % line.len()..])
         .await
@@ -179,7 +179,7 @@ pub(crate) async fn client() {
         .unwrap();
     let session = agent.new_session("/").await.unwrap();
     let connection = agent.connection().clone();
-    // Waited for, so that as much is read ahead as is ever read ahead.
+    // Waits, so that as much as possible is read ahead.
     let asking =
         tokio::spawn(async move { connection.request_raw("_stalls", &()).await.map(drop) });
     end.notified().await;

@@ -41,7 +41,7 @@ macro_rules! method_table_tests {
             let written = serde_json::to_value(&message).unwrap();
             assert_eq!(&written, expected, "{name}");
 
-            // What we write is written the same again.
+            // Reading our own output and writing it again changes nothing.
             let again = T::read_raw(&case.method, &to_raw_value(&message).unwrap()).unwrap();
             assert_eq!(serde_json::to_value(&again).unwrap(), written, "{name}");
         }
@@ -145,7 +145,7 @@ macro_rules! method_table_tests {
             let names: std::collections::BTreeSet<_> = METHODS.iter().map(|row| row.name).collect();
             assert_eq!(names.len(), METHODS.len());
 
-            // What one side sends is unknown when it comes from the other.
+            // What one side sends is unknown if it comes from the other side.
             let raw = to_raw_value(&json!({"sessionId": "s"})).unwrap();
             fn known<T>(read: &Result<T, ReadError>) -> bool {
                 !matches!(read, Err(ReadError::UnknownMethod(_)))

@@ -34,7 +34,7 @@ pub(crate) fn made_of<T: for<'a> Arbitrary<'a>>(bytes: &[u8]) -> T {
 }
 
 pub(crate) fn json_of<T: Serialize>(value: &T) -> Value {
-    // By way of text, because that is what is sent.
+    // As text, because that is what is sent.
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }
 

@@ -23,18 +23,18 @@ fn in_common(json: Value) -> Value {
                 let cancelled = is("outcome", "cancelled");
                 let state = name == "state";
                 let only_in_one = |key: &str, value: &Value| match key {
-                    // The defaults of a tool call: we write them out.
+                    // The defaults of a tool call, which this crate writes.
                     "kind" => tool_call && value == "other",
                     "status" => tool_call && value == "pending",
-                    // Types that are the same in version 2, which has more in them.
+                    // Types that are shared with version 2, which has more variants.
                     "icons" => resource_link,
                     "_meta" => cancelled || ["compaction", "notices"].contains(&name),
-                    // `null` for what is absent, beside a stop reason they do not know.
+                    // `null` for absent values next to unknown stop reasons.
                     "error" => state && value.is_null(),
                     "data" => name == "error" && value.is_null(),
-                    // A part of version 2 alone.
+                    // Only in version 2.
                     "background" => state,
-                    // No schema has it any more, agents have.
+                    // No longer in any schema, but supported by agents.
                     "models" => name.is_empty(),
                     _ => false,
                 };
@@ -93,7 +93,7 @@ messages! {
 
 #[test]
 fn every_type_in_the_method_table_is_checked() {
-    // No schema has it any more; `messages` has what agents send.
+    // No longer in any schema. `messages` has what agents send.
     check::all_of_the_table(METHODS, CHECKED, &["session/set_model"]);
 }
 

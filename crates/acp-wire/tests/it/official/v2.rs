@@ -11,21 +11,21 @@ use super::samples::Samples;
 
 /// The official types, by our names.
 mod they {
-    // Ours is that of version 1.
+    // Our type is that of version 1.
     pub(super) use agent_client_protocol_schema::v2::CancelSessionNotification as CancelNotification;
     pub(super) use agent_client_protocol_schema::v2::*;
 }
 
 /// Removes what only one of the two crates has.
 fn in_common(mut json: Value) -> Value {
-    // `null` for what is absent, which they keep in an error and beside a stop reason they do not know.
+    // `null` for absent values, which the official crate keeps in errors and next to unknown stop reasons.
     let state = match json
         .pointer("/update/sessionUpdate")
         .and_then(Value::as_str)
     {
         Some("state_update") => json.pointer_mut("/update"),
         Some("subagent_update") => json.pointer_mut("/update/state"),
-        // The answer to `session/status`.
+        // The response to `session/status`.
         _ => json.pointer_mut("/state"),
     };
     if let Some(Value::Object(state)) = state {
@@ -144,7 +144,7 @@ fn generated_values_cover_every_type() {
 }
 
 proptest! {
-    // Not made with the others: an error belongs to one stop reason.
+    // Generated separately, because an error belongs to only one stop reason.
     #[test]
     fn errors_survive(error in envelope::error()) {
         let idle = IdleStateUpdate::new().stop_reason(StopReason::Error).error(error);

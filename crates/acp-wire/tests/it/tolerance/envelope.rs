@@ -135,7 +135,7 @@ fn results_and_errors() {
             Err(Error::new(Error::RESOURCE_NOT_FOUND, "gone").data(json!({"uri": "u"})))
         )
     );
-    // The answer to something that could not be read.
+    // The response to a message that could not be read.
     assert_eq!(
         parse(r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#),
         (
@@ -143,7 +143,7 @@ fn results_and_errors() {
             Err(Error::new(Error::PARSE_ERROR, "Parse error"))
         )
     );
-    // An error must not be lost for its form.
+    // A malformed error must not be lost.
     let (_, error) = parse(r#"{"id":1,"error":"boom"}"#);
     assert!(error.unwrap_err().message.contains("boom"));
     let (_, error) = parse(r#"{"id":1,"error":{"code":"E1","message":5}}"#);
@@ -217,7 +217,7 @@ fn deep_nesting_does_not_crash() {
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let deep = format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
 
-        // In the params of a method nobody knows they are never looked at.
+        // The params of unknown methods are not checked.
         let line = format!(r#"{{"id":1,"method":"_deep","params":{deep}}}"#);
         let Incoming::Request { method, params, .. } = jsonrpc::parse(line.as_bytes()).unwrap()
         else {
@@ -229,7 +229,7 @@ fn deep_nesting_does_not_crash() {
         };
         assert_eq!(extension.params.unwrap().get(), deep);
 
-        // Nor in a result, nor in an unknown update or an unknown field of a known one.
+        // Neither are results, unknown updates and unknown fields.
         let line = format!(r#"{{"id":1,"result":{deep}}}"#);
         let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
             panic!()
@@ -243,11 +243,11 @@ fn deep_nesting_does_not_crash() {
         let update: SessionUpdate = serde_json::from_str(&update).unwrap();
         assert_eq!(update, SessionUpdate::Plan(Plan::new([])));
 
-        // Where a message is due it is an error like any other.
+        // In place of a message, it is an error like any other.
         let error = ClientRequest::read("session/prompt", Some(&raw(&deep))).unwrap_err();
         assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
 
-        // Not even a line of nothing else.
+        // Not even a line that contains nothing else.
         assert_eq!(
             answer(deep.as_bytes()),
             (RequestId::Null, Error::INVALID_REQUEST)
@@ -301,7 +301,7 @@ fn messages_are_written_on_one_line() {
 
 #[test]
 fn failed_writes_leave_no_output() {
-    // A map whose keys are not strings is no JSON.
+    // A map whose keys are not strings is not JSON.
     let bad = std::collections::BTreeMap::from([(vec![1_u8], 1)]);
     let mut out = b"before\n".to_vec();
     assert!(jsonrpc::write_request(&mut out, &1.into(), "m", &bad).is_err());
@@ -350,7 +350,7 @@ fn plain_notifications_are_recognized() {
         "",
     ] {
         let plain = jsonrpc::plain_notification(other.as_bytes());
-        // What is cut off, for one, is no JSON in what is said to be its params.
+        // For example, a truncated line has params that are not JSON.
         assert!(
             plain.is_none_or(|(_, params)| is_no_json(params)),
             "{other}"

@@ -145,7 +145,7 @@ impl TestPeer {
         (session, peer)
     }
 
-    // What is sent.
+    // Methods that send.
 
     #[track_caller]
     pub(crate) fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
@@ -193,7 +193,7 @@ impl TestPeer {
         self.send(message(session, text))
     }
 
-    // What arrives.
+    // Methods that receive.
 
     /// Returns the next line, or `None` at the end of the input.
     pub(crate) async fn try_line(&mut self) -> Option<Vec<u8>> {
@@ -300,7 +300,7 @@ impl TestPeer {
         Self(self.0.join(writing.0))
     }
 
-    // Turns of phrase.
+    // Sequences of messages.
 
     /// Initializes the connection, as a client.
     pub(crate) async fn initialize(&mut self, capabilities: Value) -> Value {

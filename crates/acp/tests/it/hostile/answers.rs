@@ -64,7 +64,7 @@ async fn an_invalid_response_fails_only_its_request() {
         );
         assert!(!session.thread().read(acp::Thread::is_running));
     }
-    // Errors of every form are errors, and a stop reason nobody has heard of is one.
+    // Errors of every form count as errors, and so does an unknown stop reason.
     for (error, code, expected) in [
         (json!({"code": 5, "message": "no"}), 5, "no"),
         (json!({"message": "no"}), -32603, "no"),

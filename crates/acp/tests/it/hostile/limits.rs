@@ -26,7 +26,7 @@ async fn sessions_beyond_the_limit_are_rejected() {
             "{text}"
         );
     }
-    // Those that are open work on.
+    // Open sessions continue.
     peer.prompt(2, &first, "hi").await;
     peer.result(2).await;
     peer.ask(3, "session/close", json!({"sessionId": first}))
@@ -76,7 +76,7 @@ async fn queued_prompts_beyond_the_limit_are_rejected() {
     });
     let limits = limits(|l| l.prompts = 2);
     let (_conn, mut peer, s) = TestPeer::in_session_with(agent, limits, PIPE).await;
-    // One is worked on, two wait.
+    // One prompt is running, and two are queued.
     for id in 0..4 {
         peer.prompt(id, &s, "wait").await;
     }
@@ -86,7 +86,7 @@ async fn queued_prompts_beyond_the_limit_are_rejected() {
         text,
         "too many queued prompts in this session: the limit is 2"
     );
-    // Another session has room of its own.
+    // Another session has its own limit.
     let other = peer.new_session().await;
     peer.prompt(5, &other, "wait").await;
     for session in [&s, &other] {
@@ -117,7 +117,7 @@ async fn the_memory_of_requests_in_flight_is_limited() {
     assert_eq!(text, "concurrent requests exceed the limit of 20000 bytes");
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(1).await;
-    // There is room again.
+    // There is capacity again.
     peer.prompt(2, &s, "little").await;
     peer.notify("session/cancel", json!({"sessionId": s})).await;
     peer.result(2).await;
@@ -142,13 +142,13 @@ async fn messages_that_need_too_much_memory_are_rejected() {
         assert_eq!(code, -32600);
         assert!(text.contains("limit: 200000 bytes"), "{text}");
     }
-    // Nobody waits for the answer to a notification.
+    // A notification gets no response.
     peer.line(format!(r#"{{"method":"_x","params":{dense}}}"#))
         .await;
     peer.prompt(5, &s, "still there?").await;
     peer.result(5).await;
     assert_eq!(conn.noise().unread_notifications, 1);
-    // The same in a text is only text.
+    // The same characters inside a string count as text.
     let text = json!([{"type": "text", "text": dense}]);
     peer.ask(6, "session/prompt", json!({"sessionId": s, "prompt": text}))
         .await;
@@ -193,7 +193,7 @@ async fn ids_and_paths_have_a_maximum_length() {
     let agent = session.agent().clone();
     let error = agent.new_session(&long).await.unwrap_err();
     assert!(matches!(error, Error::Invalid(_)), "{error}");
-    // A session of such a name is nobody's.
+    // There is no session with such an id.
     peer.says(&long, "hello").await;
     peer.alive().await;
     assert_eq!(agent.connection().noise().unread_notifications, 1);
@@ -275,7 +275,7 @@ fn a_thread_drops_and_counts_its_earliest_items() {
     let dropped = thread.truncation();
     assert_eq!(dropped.items + thread.items().len(), 2_000);
     assert!(thread.items().len() > 20, "{}", thread.items().len());
-    // Those that are there are found, those that are gone are not.
+    // Remaining calls are found, and dropped ones are not.
     for n in 0..2_000 {
         let call = thread.tool_call(&format!("c{n}").into());
         assert_eq!(call.is_some(), n >= dropped.items, "{n}");
@@ -283,7 +283,7 @@ fn a_thread_drops_and_counts_its_earliest_items() {
             assert_eq!(call.title, format!("call {n}"));
         }
     }
-    // One that is gone and heard of again is there again.
+    // An update of a dropped call adds the call again.
     thread.apply(
         &SessionUpdate::ToolCallUpdate(Box::new(ToolCallUpdate::new("c0").title("again"))).into(),
     );
@@ -325,7 +325,7 @@ fn a_call_too_large_for_its_thread_is_truncated() {
         (call.title.as_str(), &call.raw_input),
         ("Read it", &Some(Value::from("small")))
     );
-    // Of version 2, in pieces.
+    // In version 2, in chunks.
     let piece = |n: usize| {
         json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c",
                "content": {"type": "content", "content": {"type": "text", "text": n.to_string()}}})

@@ -21,7 +21,7 @@ const fn error(code: i64, id: &'static str) -> ExpectedReply {
 
 /// The lines that both sides reply to in the same way.
 const EITHER: &[(&[u8], ExpectedReply)] = &[
-    // Not JSON, though it was meant to be.
+    // Invalid JSON.
     (br#"{"jsonrpc":"2.0","id":1,"#, error(-32700, "null")),
     (
         br#"{"jsonrpc":"2.0","id":1,"method":"x"}}"#,
@@ -35,7 +35,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         b"{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":\"\xc3\"}",
         error(-32700, "null"),
     ),
-    // JSON, but no message.
+    // JSON that is not a message.
     (b"42", error(-32600, "null")),
     (b"\"text\"", error(-32600, "null")),
     (b"null", error(-32600, "null")),
@@ -75,11 +75,11 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"x"}"#,
         error(-32600, "null"),
     ),
-    // Nothing at all.
+    // Empty lines.
     (b"", Nothing),
     (b"\r", Nothing),
     (b" \t \r", Nothing),
-    // Ids come back as they are.
+    // Ids are repeated unchanged.
     (
         br#"{"jsonrpc":"2.0","id":0,"method":"x"}"#,
         error(-32601, "0"),
@@ -108,7 +108,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#,
         error(-32601, "null"),
     ),
-    // Spaces, a line end of the other kind, other orders, no version, and more than is needed.
+    // Spaces, another line ending, other orders, no version, and additional members.
     (
         b"  {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}  \r",
         error(-32601, "1"),
@@ -117,7 +117,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"params":{},"id":1,"method":"x","extra":[{}]}"#,
         error(-32601, "1"),
     ),
-    // Methods that nobody has heard of.
+    // Unknown methods.
     (
         br#"{"jsonrpc":"2.0","id":1,"method":"_private/thing","params":[1]}"#,
         error(-32601, "1"),
@@ -143,7 +143,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
         br#"{"jsonrpc":"2.0","method":"$/unheard_of","params":null}"#,
         Nothing,
     ),
-    // Answers to nothing, in every form.
+    // Responses that match no request, in every form.
     (br#"{"jsonrpc":"2.0","id":77,"result":{}}"#, Nothing),
     (br#"{"jsonrpc":"2.0","id":"a","result":null}"#, Nothing),
     (
@@ -152,7 +152,7 @@ const EITHER: &[(&[u8], ExpectedReply)] = &[
     ),
     (br#"{"jsonrpc":"2.0","id":78,"error":"just text"}"#, Nothing),
     (br#"{"jsonrpc":"2.0","result":1}"#, Nothing),
-    // Cancelling what is not there, or nothing.
+    // Cancellations of unknown requests, or without an id.
     (
         br#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}"#,
         Nothing,
@@ -203,13 +203,13 @@ async fn an_agent_responds_to_each_invalid_line() {
             (br#"{"method":"session/cancel","params":{"sessionId":"none"}}"#, Nothing),
             (br#"{"method":"session/cancel","params":7}"#, Nothing),
             (br#"{"method":"session/cancel","params":["s"]}"#, Nothing),
-            // Methods of the other direction, and those that this agent does not offer.
+            // Methods of the other direction, and methods that this agent does not support.
             (br#"{"id":1,"method":"session/request_permission","params":{}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/","mcpServers":[]}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"session/list","params":{}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#, error(-32601, "1")),
             (br#"{"id":1,"method":"logout","params":{}}"#, error(-32601, "1")),
-            // A notification's name with an id, and a request's name without.
+            // The method of a notification with an id, and the method of a request without one.
             (br#"{"id":1,"method":"session/cancel","params":{"sessionId":"s"}}"#, error(-32601, "1")),
             (br#"{"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#, Nothing),
         ],
@@ -245,7 +245,7 @@ async fn a_client_responds_to_each_invalid_line() {
 #[tokio::test(start_paused = true)]
 async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     let (transport, mut peer) = pipes(PIPE);
-    // Before the first answer, too.
+    // Also before the first response.
     peer.line("Welcome to the agent!").await;
     let connecting = tokio::spawn(acp::testing::start_client(
         transport,
@@ -268,7 +268,7 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     ] {
         peer.line(noise).await;
     }
-    // As noisy as it can be: without a line end for long, then in the middle of messages.
+    // A lot of noise: without a line ending for long, and then between messages.
     peer.line("x".repeat(3 * PIPE)).await;
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
     lives(&session, &mut peer).await;
@@ -316,7 +316,7 @@ async fn a_duplicate_id_is_rejected_until_the_response() {
     let (code, text) = peer.error(1).await;
     assert_eq!(code, -32600);
     assert!(text.contains("this id is already in flight"), "{text}");
-    // "1" is another id.
+    // `"1"` is another id than `1`.
     peer.prompt("1", &s, "third").await;
     gate.add_permits(2);
     peer.result(1).await;

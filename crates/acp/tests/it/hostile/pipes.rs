@@ -40,7 +40,7 @@ async fn an_endless_line_is_skipped_and_the_next_one_read() {
     peer.line("").await;
     lives(&session, &mut peer).await;
     assert_eq!(conn.connection().noise().lines, 1);
-    // And one that never ends, but for the pipe.
+    // A line that ends only with the pipe.
     peer.bytes(&endless).await;
     peer.stop_writing();
     let reason = soon("it ends", conn.closed()).await;
@@ -140,7 +140,7 @@ async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
     let flood = r#"{"id":1,"method":"session/list"}"#.to_owned() + "\n";
     let taken = peer.bytes_taken(flood.repeat(20_000).as_bytes()).await;
     assert!(taken < 400_000, "{taken}");
-    // It is gone without having read any of it.
+    // The peer has closed without reading anything.
     drop(peer);
     soon("it ends", conn.closed()).await;
     settle().await;
@@ -149,11 +149,11 @@ async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn closing_one_direction_ends_the_connection_in_order() {
-    // An agent whose client closes its side still answers what it can, and is not kept by what it cannot.
+    // An agent whose client closes its side still responds where it can, and does not wait for the rest.
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
         let call = acp::v1::ToolCallUpdate::new("c");
         let asked = turn.request_permission(call, Vec::new()).await;
-        // Nobody can answer any more.
+        // Nobody can respond any longer.
         assert!(asked.is_err());
         Ok(StopReason::EndTurn)
     });
@@ -168,7 +168,7 @@ async fn closing_one_direction_ends_the_connection_in_order() {
     settle().await;
     assert_eq!(tasks(), 0);
 
-    // A client whose agent reads no more ends when it says something, and hears what the agent said before.
+    // A client whose agent has stopped reading closes when it sends something, and handles what the agent sent before.
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     peer.says("s", "before").await;
     peer.stop_reading();

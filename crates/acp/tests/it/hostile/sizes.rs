@@ -37,7 +37,7 @@ async fn an_oversized_request_gets_an_error_with_its_id() {
                 r#"{"params":{"cwd":"/BIG","x":{"id":4}},"id":7,"method":"session/new"}"#,
                 json!(7),
             ),
-            // A notification, or what nobody can tell.
+            // A notification, or a message of unknown type.
             (
                 r#"{"jsonrpc":"2.0","method":"session/new","params":{"id":4,"cwd":"/BIG","x":{"id":4}}}"#,
                 json!(null),
@@ -85,7 +85,7 @@ async fn an_oversized_response_fails_its_request() {
             );
             assert!(error.to_string().contains("limit: 2000 bytes"), "{error}");
         }
-        // A request of the agent's that is over the limit fails nobody's of ours.
+        // An oversized request of the agent does not fail a request of this side.
         let opening = tokio::spawn({
             let conn = conn.clone();
             async move { conn.new_session("/work").await }
@@ -119,7 +119,7 @@ async fn an_oversized_response_read_ahead_fails_its_request() {
     peer.line(big(r#"{"id":ID,"result":"BIG"}"#).replace("ID", &id.to_string()))
         .await;
     settle().await;
-    // A turn's answer comes after its updates, even when it cannot be read.
+    // The response that ends a turn is handled after the updates, even if it is invalid.
     assert!(!turn.is_finished());
     gate.add_permits(2);
     let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
@@ -157,7 +157,7 @@ async fn a_last_line_without_a_line_ending_counts() {
         CloseReason::Peer
     ));
 
-    // Half an oversized line, and half a message, are nothing.
+    // Half an oversized line and half a message are ignored.
     for half in [
         "{\"id\":1,\"method\":\"initia".to_owned(),
         "x".repeat(5_000),
@@ -203,7 +203,7 @@ async fn deep_nesting_and_huge_numbers_do_no_harm() {
         }
         peer.line(format!(r#"{{"id":{nest},"method":"_x"}}"#)).await;
         assert_eq!(peer.error(json!(null)).await.0, -32600);
-        // Where it does not matter, it does not matter.
+        // In unread fields, they are ignored.
         let prompt = r#"[{"type":"text","text":"hi"}]"#;
         peer.line(format!(r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"{s}","prompt":{prompt},"x":{nest},"_meta":{{"x":{nest}}}}}}}"#)).await;
         peer.result(1).await;

@@ -112,7 +112,7 @@ fn extensions() {
     };
     assert!(extension.params.is_none());
 
-    // Only an underscore makes an extension.
+    // Only methods with an underscore are extensions.
     let error = ClientRequest::read("example.org/water", Some(&params)).unwrap_err();
     assert!(
         matches!(&error, ReadError::UnknownMethod(m) if m == "example.org/water"),

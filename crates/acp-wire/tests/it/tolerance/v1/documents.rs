@@ -7,10 +7,10 @@ fn the_mode_of_a_mode_update() {
     for update in [
         json!({"sessionUpdate": "current_mode_update", "modeId": "dig"}),
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "dig"}),
-        // Agents that want to be understood by everyone write both.
+        // Agents that want to be compatible with everyone write both.
         json!({"sessionUpdate": "current_mode_update", "currentModeId": "dig", "modeId": "dig"}),
         json!({"sessionUpdate": "current_mode_update", "modeId": "dig", "currentModeId": null}),
-        // The tag last, which is another way through the reader.
+        // With the tag last, which is read in another way.
         json!({"modeId": "dig", "sessionUpdate": "current_mode_update"}),
     ] {
         let read: SessionUpdate = read(update);
@@ -88,7 +88,7 @@ fn empty_results() {
             assert_eq!(text(&response), "{}", "{method}");
         }
     }
-    // A result that has something in it must have it.
+    // A result with required fields must have them.
     let error = AgentResponse::read("session/new", &raw("null")).unwrap_err();
     assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
 }

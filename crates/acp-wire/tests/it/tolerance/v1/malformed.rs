@@ -15,7 +15,7 @@ fn optional_fields_read_as_absent() {
     ] {
         let request: InitializeRequest =
             read(json!({"protocolVersion": 1, "clientCapabilities": wrong, "clientInfo": wrong}));
-        // An object is an object of capabilities, with none of them in it.
+        // An object counts as an object of capabilities without any capability.
         assert_eq!(
             request,
             InitializeRequest::new(ProtocolVersion::V1),
@@ -204,7 +204,7 @@ fn unrepresentable_values_read_as_absent() {
         let error: Error = serde_json::from_str(&json).unwrap();
         assert_eq!(error, Error::new(Error::AUTH_REQUIRED, "m"));
     }
-    // A number that is only too long for an integer is a float.
+    // A number that is too large for an integer is read as a float.
     let call: ToolCall = serde_json::from_str(&format!(
         r#"{{"toolCallId":"c","title":"t","rawInput":{FORTY_DIGITS}}}"#
     ))
@@ -223,7 +223,7 @@ fn nulls_are_absent() {
         ContentBlock::Image(ImageContent::new("AA==", "image/png").into())
     );
 
-    // Writers of classes write the fields of the other variants, too.
+    // Some programs write the fields of all variants.
     let resource: EmbeddedResource =
         read(json!({"resource": {"uri": "u", "text": null, "blob": "AA==", "mimeType": null}}));
     assert_eq!(

@@ -13,7 +13,7 @@ fn unknown_fields_are_ignored() {
     assert!(response.agent_capabilities.load_session);
     assert_eq!(response.agent_info.unwrap().name, "hazel");
 
-    // Also such as no `Value` could hold.
+    // Also values that `Value` cannot represent.
     let json = format!(
         r#"{{"sessionId":"s","far":1e999,"deep":{}{},"mode":{FORTY_DIGITS}}}"#,
         "[".repeat(1000),

@@ -47,7 +47,7 @@ fn commands_without_type() {
         let read: AvailableCommand = read(command);
         assert_eq!(written(&read), full);
     }
-    // An input of no kind at all loses the input, not the command.
+    // Only the input of an unknown type is lost, not the command.
     let command: AvailableCommand = read(json!({"name": "sow", "description": "", "input": {}}));
     assert_eq!(command, AvailableCommand::Command(Command::new("sow", "")));
 }

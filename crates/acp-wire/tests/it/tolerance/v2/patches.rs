@@ -127,7 +127,7 @@ fn malformed_fields_change_nothing() {
         let usage: UsageUpdate = read(json!({"used": 1, "size": 2, "cost": wrong}));
         assert_eq!(usage, UsageUpdate::new(1_u64, 2_u64), "{wrong}");
     }
-    // A size that is none.
+    // An invalid size.
     let terminal: TerminalUpdate =
         read(json!({"terminalId": "t", "size": {"cols": 80}, "exitStatus": {"exitCode": "x"}}));
     assert_eq!(

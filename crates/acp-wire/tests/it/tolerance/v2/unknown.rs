@@ -19,7 +19,7 @@ fn unknown_fields_are_ignored() {
             )
     );
 
-    // Also such as no `Value` could hold.
+    // Also values that `Value` cannot represent.
     let json = format!(
         r#"{{"sessionId":"s","update":{{"sessionUpdate":"state_update","far":1e999,"state":"running","deep":{}{},"n":{FORTY_DIGITS}}}}}"#,
         "[".repeat(1000),
@@ -162,7 +162,7 @@ fn a_plan_of_an_unknown_type_has_its_id() {
 
 #[test]
 fn unknown_config_option_types_are_preserved() {
-    // Names that mean something in options of other kinds, or in version 1, mean nothing here.
+    // Fields that mean something in other types of options, or in version 1, mean nothing here.
     let json = format!(
         r#"{{"configId":"volume","name":"Volume","category":"_sound","type":"_slider","currentValue":{FORTY_DIGITS},"id":"x","group":1,"options":[{{"groupId":"g","group":"h"}}],"_meta":{{"m":1}}}}"#
     );
