@@ -50,6 +50,10 @@ struct BenchArgs {
     /// Where to write results.json, report.md and the plots [default: in the target directory].
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
+    /// Also measure an earlier build of this project, for comparison: the directory with its `acp`,
+    /// `bench-our-agent` and `bench-our-client`. Build it with the same profile.
+    #[arg(long, value_name = "DIRECTORY")]
+    before: Option<PathBuf>,
     /// List the workloads.
     #[arg(long)]
     list: bool,
@@ -67,7 +71,12 @@ impl BenchArgs {
     fn includes_pair(&self, pair: PeerIds) -> bool {
         let named = |who: PeerId| {
             let name = match who {
-                PeerId::Ours | PeerId::Traced | PeerId::AcpAgent => "ours",
+                PeerId::Ours
+                | PeerId::Traced
+                | PeerId::AcpAgent
+                | PeerId::Before
+                | PeerId::BeforeTraced
+                | PeerId::BeforeAcpAgent => "ours",
                 PeerId::Rust => "rust",
                 PeerId::TypeScript => "typescript",
                 PeerId::Python => "python",
@@ -81,7 +90,13 @@ impl BenchArgs {
 
 fn main() -> Result<(), BenchError> {
     let args = BenchArgs::parse();
-    let rows = rows::rows();
+    let mut rows = rows::rows();
+    if args.before.is_some() {
+        for row in &mut rows {
+            let before: Vec<PeerIds> = row.pairs.iter().filter_map(|pair| pair.before()).collect();
+            row.pairs.extend(before);
+        }
+    }
     if args.list {
         for row in &rows {
             println!("{:16} {}", row.id, row.title);
@@ -101,7 +116,10 @@ fn main() -> Result<(), BenchError> {
     let out = args.out.clone().unwrap_or_else(|| beside.join("bench"));
     fs::create_dir_all(&out)?;
     let scratch = tempfile::tempdir()?;
-    let peers = Peers::prepare(&scratch.path().join("state"), args.quick)?;
+    let mut peers = Peers::prepare(&scratch.path().join("state"), args.quick)?;
+    if let Some(before) = &args.before {
+        peers.add_before(before, &scratch.path().join("state-before"))?;
+    }
     let file = scratch.path().join("file.txt");
     write_file(&file, if args.quick { FILE / 100 } else { FILE })?;
     let setting = RowSetting {
@@ -199,6 +217,9 @@ fn write_report(
     claims.extend(results.chat.iter().flat_map(chat::claims));
     if !claims.is_empty() && !args.quick {
         end.push_str(&table::claims(&claims));
+    }
+    if args.before.is_some() {
+        end.push_str(&table::before(results));
     }
     if let Ok(binary) = fs::metadata(acp) {
         let mega = table::figure(binary.len() as f64 / 1e6);

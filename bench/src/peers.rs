@@ -19,6 +19,12 @@ pub(crate) enum PeerId {
     Traced,
     /// The bundled agent, `acp agent`.
     AcpAgent,
+    /// An earlier build of this project.
+    Before,
+    /// The same, recorded by its own `acp trace` in between.
+    BeforeTraced,
+    /// The bundled agent of the earlier build.
+    BeforeAcpAgent,
     /// The official Rust SDK.
     Rust,
     /// The official TypeScript SDK.
@@ -36,6 +42,16 @@ pub(crate) enum PeerId {
 }
 
 impl PeerId {
+    /// Returns the same program of the earlier build, if it is one of ours.
+    pub(crate) fn before(self) -> Option<Self> {
+        match self {
+            Self::Ours => Some(Self::Before),
+            Self::Traced => Some(Self::BeforeTraced),
+            Self::AcpAgent => Some(Self::BeforeAcpAgent),
+            _ => None,
+        }
+    }
+
     /// Returns the name in the form that precedes "agent" or "client".
     pub(crate) fn adjective(self) -> &'static str {
         match self {
@@ -49,6 +65,9 @@ impl PeerId {
             Self::Ours => "ours",
             Self::Traced => "ours behind `acp trace`",
             Self::AcpAgent => "`acp agent`",
+            Self::Before => "before",
+            Self::BeforeTraced => "before, behind `acp trace`",
+            Self::BeforeAcpAgent => "`acp agent` before",
             Self::Rust => "Rust SDK",
             Self::TypeScript => "TypeScript SDK",
             Self::Python => "Python SDK",
@@ -119,13 +138,13 @@ impl Peers {
 
     /// Builds and installs all programs. Peers other than our own may be unavailable.
     ///
-    /// All of it is built with the profile of this program. Unless `quick`, that has to be `dist`.
+    /// All of it is built with the profile of this program: `dist`, or `dev` if `quick`.
     pub(crate) fn prepare(state: &Path, quick: bool) -> Result<Self, BenchError> {
         let this = std::env::current_exe()?;
         let directory = this.parent().ok_or("this program is nowhere")?;
         let profile = match directory.file_name().and_then(OsStr::to_str) {
             Some("dist") => "dist",
-            Some("release") if quick => "release",
+            Some("debug") if quick => "dev",
             _ => return Err("measurements need `cargo run --profile dist`".into()),
         };
         let target = directory.parent().ok_or("this program is nowhere")?;
@@ -195,6 +214,32 @@ impl Peers {
             Err(why) => peers.mark_missing(PeerId::Python, &why),
         }
         Ok(peers)
+    }
+
+    /// Adds the programs of an earlier build, which are in `directory`.
+    pub(crate) fn add_before(&mut self, directory: &Path, state: &Path) -> Result<(), BenchError> {
+        let directory = directory.canonicalize()?;
+        let binary = |name: &str| {
+            let program = directory.join(name);
+            if program.is_file() {
+                Ok(program)
+            } else {
+                Err(format!("{} is missing", program.display()))
+            }
+        };
+        let agent = binary("bench-our-agent")?;
+        let traced = traced_agent_program(binary("acp")?, state, &agent);
+        self.agents.extend([
+            (PeerId::Before, PeerProgram::new(agent, &[])),
+            (PeerId::BeforeTraced, traced),
+            (
+                PeerId::BeforeAcpAgent,
+                acp_agent_program(binary("acp")?, state)?,
+            ),
+        ]);
+        let client = PeerProgram::new(binary("bench-our-client")?, &[]);
+        self.clients.insert(PeerId::Before, client);
+        Ok(())
     }
 
     fn mark_missing(&mut self, who: PeerId, why: &BenchError) {

@@ -24,6 +24,21 @@ pub(crate) struct PeerIds {
 }
 
 impl PeerIds {
+    /// Returns the same pair with each program of ours from the earlier build. `None` if the pair has a program of
+    /// others, or none of ours.
+    pub(crate) fn before(self) -> Option<Self> {
+        use PeerId::{Python, Rust, TypeScript};
+        let is_others = |who| matches!(who, Rust | TypeScript | Python);
+        if is_others(self.agent) || is_others(self.client) {
+            return None;
+        }
+        let before = Self {
+            agent: self.agent.before().unwrap_or(self.agent),
+            client: self.client.before().unwrap_or(self.client),
+        };
+        (before != self).then_some(before)
+    }
+
     pub(crate) fn name(self) -> String {
         if self.agent == self.client {
             self.agent.name().to_owned()

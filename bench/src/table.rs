@@ -131,6 +131,44 @@ pub(crate) fn row(all: &[Runs]) -> String {
     text
 }
 
+/// How much slower a row may be than in the earlier build.
+const ALLOWED_LOSS: f64 = 1.05;
+
+/// The rows of this build beside those of the earlier one. A row that is more than 5 % worse stands out.
+pub(crate) fn before(results: &Results) -> String {
+    let mut text =
+        "\n### Compared with before\n\n| row | | before | now | now / before | |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+    for now in &results.rows {
+        let Some(metric) = main_metric(now) else {
+            continue;
+        };
+        let before = now
+            .peers
+            .before()
+            .and_then(|who| results.find(now.row, who.agent, who.client));
+        let spreads = before.and_then(|before| Some((before.spread(metric)?, now.spread(metric)?)));
+        let Some((was, is)) = spreads else { continue };
+        let ratio = is.median / was.median;
+        let loss = if metric.more_is_better() {
+            ratio.recip()
+        } else {
+            ratio
+        };
+        let verdict = if loss > ALLOWED_LOSS { "**worse**" } else { "" };
+        let _ = writeln!(
+            &mut text,
+            "| {}, {} | {} | {} | {} | {ratio:.2} | {verdict} |",
+            now.row,
+            now.peers.name(),
+            metric.title(),
+            format_spread(was),
+            format_spread(is),
+        );
+    }
+    text
+}
+
 /// Formats the table of promises, with whether each holds.
 pub(crate) fn claims(claims: &[Claim]) -> String {
     let mut text = "\n### Promises\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();

@@ -141,7 +141,7 @@ unchanged.
 ";
 
 #[test]
-fn the_document_says_what_the_tables_say() {
+fn the_document_matches_the_method_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.md");
     let document = document();
     if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -149,7 +149,7 @@ fn the_document_says_what_the_tables_say() {
         return;
     }
     let file = fs::read_to_string(&path).unwrap_or_default();
-    // As git writes it on Windows.
+    // Git checks it out with these line endings on Windows.
     let file = file.replace("\r\n", "\n");
     let differs = document
         .lines()
