@@ -194,7 +194,7 @@ actions! {
     PreviousTab "previous-tab" "Previous tab" ["alt-left", "ctrl-pageup"];
     CloseTab "close-tab" "Close tab" ["alt-w"];
     Sessions "sessions" "Sessions: open, fork, delete" ["ctrl-o"];
-    Fork "fork" "Fork session" [];
+    Fork "fork" "Fork this session" [];
     Rename "rename" "Rename session" ["f2"];
     Agents "agents" "New session with another agent" ["alt-a"];
     NextMode "next-mode" "Next mode" ["shift-tab"];

@@ -224,8 +224,8 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
     read(&mut screen);
     screen.key("\u{10}");
     screen.until("╭ Commands");
-    screen.key("fork session");
-    screen.until("› Fork session");
+    screen.key("fork this");
+    screen.until("› Fork this session");
     screen.key(ENTER);
     screen.until(" 2 ");
     screen.until("Type a prompt");
