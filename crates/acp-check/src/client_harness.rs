@@ -246,7 +246,7 @@ impl ClientHarness {
             }
         };
         match tokio::time::timeout(patience, waiting).await {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(_) => fail(format!("no response to request {id} within {patience:?}")),
         }
     }

@@ -133,15 +133,15 @@ impl ClientHarness {
     /// The request is rejected; or, as a skip, there is no response: a user may have to answer.
     pub async fn permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
         let id = self.wire.ask("session/request_permission", params).await?;
-        let answer = match self.answer(&id).await {
-            Ok(answer) => answer,
+        let response = match self.answer(&id).await {
+            Ok(response) => response,
             Err(CheckStop::Fail(why)) if !self.wire.has_ended() => {
                 return skip(format!("no response to the permission request: {why}"));
             }
             Err(stop) => return Err(stop),
         };
-        match answer {
-            ReceivedResponse::Result(answer) => Ok(answer["outcome"].clone()),
+        match response {
+            ReceivedResponse::Result(response) => Ok(response["outcome"].clone()),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
                 "the permission request failed with error {code}: {message}"
             )),

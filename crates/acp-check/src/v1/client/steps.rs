@@ -184,7 +184,7 @@ pub(super) async fn answer(
     id: &Value,
 ) -> Result<ReceivedResponse, CheckStop> {
     match come(harness, id) {
-        Some(answer) => Ok(answer),
+        Some(response) => Ok(response),
         None => harness.answer(id).await,
     }
 }
