@@ -27,7 +27,7 @@ pub(super) const QUIET: Duration = Duration::from_millis(200);
 ///
 /// While the harness waits for a response, [`host`](Self::host) handles the agent's requests.
 pub struct AgentHarness {
-    /// The connection.
+    /// The connection to the agent, for sending and receiving single messages.
     pub wire: Wire,
     /// The files, terminals and permissions that the agent can use.
     pub host: CheckHost,
@@ -75,7 +75,7 @@ impl AgentHarness {
         (self.wire, self.host, self.process, self.directory)
     }
 
-    /// Returns the check's directory.
+    /// Returns the temporary directory of the check.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
@@ -87,7 +87,7 @@ impl AgentHarness {
         self.version
     }
 
-    /// Returns the process, if the agent is one.
+    /// Returns the agent's process, or `None` if the agent runs inside this process.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()

@@ -15,10 +15,10 @@ use super::wire::ReceivedResponse;
 /// How long to watch for messages that must not arrive. Long enough for messages that are already on their way.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
-/// A finished turn.
+/// A turn that has ended, with everything that the agent sent in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
-    /// The stop reason.
+    /// The stop reason, such as `end_turn`.
     pub stop: String,
     /// The session's updates between the prompt and its response: the `update` of each.
     pub updates: Vec<Value>,

@@ -23,7 +23,7 @@ pub(super) struct SessionConfig {
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
-/// A config option.
+/// A config option of a session, with its possible values.
 #[derive(Debug)]
 struct ConfigOption {
     id: String,

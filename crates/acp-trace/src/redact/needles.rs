@@ -115,7 +115,7 @@ fn fold(needle: &str) -> Vec<u8> {
     needle.bytes().map(|byte| byte | CASE_BIT).collect()
 }
 
-/// A search through bytes.
+/// A search through one byte string.
 #[derive(Debug)]
 pub(super) struct NeedleScan<'a> {
     needles: &'a NeedleSearch,

@@ -15,7 +15,7 @@ use crate::wire::ReceivedResponse;
 checks! { V1 V2 Agent "auth-status";
     1 Must "The response to `auth/status` has a state, and each account, if any, has a label." => returns_valid_status;
     2 Must "`auth/status` works without a login." => needs_no_login;
-    3 Should "After `logout`, the state is no longer logged in." => status_after_logout;
+    3 Should "After `logout`, the state is no longer logged in." => updates_status_after_logout;
     4 Must "If the state says that no login is required, `session/new` requires none." => needs_no_login_for_session;
     5 Should "A status change is sent exactly once." => reports_change_once;
     6 Must "A status update matches the response to `auth/status`." => reports_current_status;
@@ -90,7 +90,7 @@ async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn updates_status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_status_support(harness).await?;
     match request_status_logged_out(harness).await? {
         ReceivedResponse::Result(status) => {
