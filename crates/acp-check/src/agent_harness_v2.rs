@@ -22,7 +22,7 @@ const MAX_PAGES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedPrompt {
     session: String,
-    /// The number of messages that were received before it.
+    /// The number of messages that were received before the prompt.
     messages: usize,
 }
 

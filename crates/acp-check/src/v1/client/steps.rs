@@ -142,7 +142,7 @@ pub(super) async fn maybe(
     }
 }
 
-/// Like [`maybe`], and responds to further prompts meanwhile.
+/// Like [`maybe`], but also responds to further prompts.
 pub(super) async fn maybe_after_turns(
     harness: &mut ClientHarness,
     method: &str,
