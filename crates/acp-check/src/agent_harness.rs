@@ -177,7 +177,7 @@ impl AgentHarness {
     /// Reads messages until `found` returns a value, and returns that value. `found` is called after each message.
     ///
     /// # Errors
-    /// It does not come in time, or the agent closes the connection. `what` says what is missing.
+    /// `found` returns no value in time, or the agent closes the connection. In the reason, `what` says what is missing.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -242,7 +242,7 @@ impl AgentHarness {
     /// Waits for the responses to several requests, in any order, and returns them in the order of `ids`.
     ///
     /// # Errors
-    /// One does not come in time, or the agent closes the connection.
+    /// A response does not arrive in time, or the agent closes the connection.
     pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
         let mut received: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
         let what = format!("responses to {} requests", ids.len());

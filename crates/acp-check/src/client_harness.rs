@@ -120,7 +120,7 @@ impl ClientHarness {
     /// Requests that arrive before it are handled by [`serve`](Self::serve).
     ///
     /// # Errors
-    /// It does not come in time, or the client closes the connection.
+    /// It does not arrive in time, or the client closes the connection.
     pub async fn expect(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
         let patience = match method {
             // It may depend on a user or a model.
@@ -178,7 +178,7 @@ impl ClientHarness {
     /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// It does not come in time, or the client closes the connection.
+    /// It does not arrive in time, or the client closes the connection.
     pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         let (id, params) = self.expect("session/prompt").await?;
         let session = params.get("sessionId").and_then(Value::as_str);

@@ -21,7 +21,7 @@ impl ClientHarness {
     /// Waits for `initialize`, responds to it, and returns its params.
     ///
     /// # Errors
-    /// It does not come; or, as a skip, the client does not support version 2.
+    /// `initialize` does not arrive in time; or, as a skip, the client does not support version 2.
     pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
         let (id, params) = self.asked_to_begin_v2().await?;
         let introduction = self.introduction.clone();
@@ -45,7 +45,7 @@ impl ClientHarness {
     /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// See [`initialize_v2`](Self::initialize_v2); or no prompt comes in time.
+    /// See [`initialize_v2`](Self::initialize_v2); or no prompt arrives in time.
     pub async fn prompted_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         if self.initialized.is_none() {
             self.initialize_v2().await?;

@@ -88,7 +88,7 @@ impl AgentHarness {
     /// Waits for the response to a prompt, up to the time limit of a turn.
     ///
     /// # Errors
-    /// There is none in time, or the agent closes the connection.
+    /// It does not arrive in time, or the agent closes the connection.
     pub async fn turn_answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
