@@ -39,8 +39,8 @@ pub mod v1;
 pub mod v2;
 
 pub use method::{
-    Capability, MessageHandler, Method, MethodKind, Notification, ReadError, Request, Sender,
-    read_params, read_result,
+    Capability, MessageHandler, Method, MethodKind, MethodOffer, Notification, ReadError, Request,
+    Sender, read_params, read_result,
 };
 pub use raw_object::RawObject;
 

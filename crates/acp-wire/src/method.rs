@@ -150,6 +150,15 @@ pub trait MessageHandler<M, O> {
     fn handle(self, message: M) -> O;
 }
 
+/// A side that may offer the method whose params have type `M`. Every method that requires a capability needs this
+/// from the side that announces its capabilities:
+/// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile without
+/// it.
+pub trait MethodOffer<M> {
+    /// Returns `true` if the side offers the method.
+    fn is_offered(&self) -> bool;
+}
+
 /// The `params` of a request, with its method and the type of its response.
 pub trait Request: Serialize + DeserializeOwned + Send + 'static {
     /// The method's name.
@@ -249,6 +258,7 @@ macro_rules! method_table {
             $( method_table!(@request [$($note)*] $name, $params => $result); )+
             method_table!(@enum [$(#[$ea])*] $enum { $( [$(#[$va])*] $var = $name, $params; )+ });
             method_table!(@responses $enum $renum { $( $var = $name, $result; )+ });
+            method_table!(@offers $enum [] $( [$($note)*] $params; )+);
         )+
         $(
             $( method_table!(@notification [$($nnote)*] $nname, $nparams); )+
@@ -269,6 +279,37 @@ macro_rules! method_table {
     };
     (@notification [$($rest:ident)*] $name:literal, $params:ident) => {
         impl crate::Notification for $params { const METHOD: &'static str = $name; }
+    };
+    // Goes through the rows, and collects those that require a capability.
+    (@offers $enum:ident [$($gated:ident)*] [shared $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)*] [$($notes)*] $params; $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [needs $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)* $params] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [needs_flag $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)* $params] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [$($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)*] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*]) => {
+        impl $enum {
+            /// Returns those methods that require a capability and that `side` offers.
+            #[must_use]
+            pub fn offered_by<S>(side: &S) -> Vec<&'static crate::Method>
+            where
+                $( S: crate::MethodOffer<$gated>, )*
+            {
+                let mut offered = Vec::new();
+                $(
+                    if crate::MethodOffer::<$gated>::is_offered(side) {
+                        offered.extend(method(<$gated as crate::Request>::METHOD));
+                    }
+                )*
+                offered
+            }
+        }
     };
     (@enum [$($ea:tt)*] $enum:ident { $( [$($va:tt)*] $var:ident = $name:literal, $params:ident; )+ }) => {
         $($ea)*

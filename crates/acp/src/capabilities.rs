@@ -3,26 +3,17 @@
 use acp_wire::v1::{
     self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
 };
-use acp_wire::{Capability, Sender};
+use acp_wire::{Capability, Method};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report: those required by the offered version 1 methods that `sender`, the other side,
-/// may call.
-pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
-    sender: Sender,
-    is_offered: impl Fn(&str) -> bool,
-) -> T {
+/// Returns the capabilities to report: those that these version 1 methods require.
+pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
-    let methods = v1::METHODS.iter().filter(|method| method.sender == sender);
-    for method in methods {
-        if let Some(capability) = method.capability
-            && is_offered(method.name)
-        {
-            insert_capability(&mut all, capability);
-        }
+    for capability in offered.iter().filter_map(|method| method.capability) {
+        insert_capability(&mut all, capability);
     }
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
@@ -39,6 +30,19 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
         });
         let Value::Object(inner) = value else { return };
         object = inner;
+    }
+}
+
+/// Checks that the other side, which has these capabilities, supports the method with this version 1 name.
+///
+/// # Errors
+/// Returns the name of the capability that it lacks.
+pub(crate) fn check_offered(capabilities: &Value, method: &str) -> Result<(), &'static str> {
+    match v1::method(method) {
+        Some(method) if !method.is_offered(capabilities) => Err(method
+            .capability
+            .map_or(method.name, |capability| capability.path)),
+        _ => Ok(()),
     }
 }
 
