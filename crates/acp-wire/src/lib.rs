@@ -40,7 +40,7 @@ pub mod v2;
 
 pub use method::{
     Capability, MessageHandler, Method, MethodKind, MethodOffer, Notification, ReadError, Request,
-    Sender, read_params, read_result,
+    Sender, TextResponse, read_params, read_result,
 };
 pub use raw_object::RawObject;
 

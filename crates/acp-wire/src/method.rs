@@ -167,6 +167,16 @@ pub trait Request: Serialize + DeserializeOwned + Send + 'static {
     type Response: Serialize + DeserializeOwned + Send + 'static;
 }
 
+/// A response with one text that may be large, such as the content of a file. The text is the first field that is
+/// written, so that it can be decoded while the rest of the response has not arrived yet.
+pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
+    /// The name of the text's field in JSON.
+    const TEXT_FIELD: &'static str;
+
+    /// Returns the text.
+    fn text_mut(&mut self) -> &mut String;
+}
+
 /// The `params` of a notification, with its method.
 pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
     /// The method's name.

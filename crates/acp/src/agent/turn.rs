@@ -136,7 +136,7 @@ impl Turn {
         self.session.client().require(ReadTextFileRequest::METHOD)?;
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
-        let answer = self.session.connection().read_text_file(&request);
+        let answer = self.session.connection().request_text(&request);
         Ok(self.or_cancelled(answer).await?.content)
     }
 

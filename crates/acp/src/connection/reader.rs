@@ -8,8 +8,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, ParseError, RequestId};
-use acp_wire::v1::ReadTextFileRequest;
-use acp_wire::{Notification, Request, read_params};
+use acp_wire::{Notification, read_params};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
@@ -115,7 +114,7 @@ async fn fill(
     input: &mut TransportReader,
     framer: &mut Framer,
 ) -> Option<CloseReason> {
-    framer.take_text(|id| conn.0.pending.allows_large_text(id));
+    framer.take_text(|id| conn.0.pending.large_text_field(id));
     match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(CloseReason::Peer),
         Ok(_) => None,
@@ -211,7 +210,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
                 }
                 _ => held.push(ReadAheadItem::Line(line.into())),
             },
-            // The handler may be waiting for the file.
+            // The handler may be waiting for the text.
             Frame::LargeText(arrived) => handle_large_text_response(conn, arrived),
             Frame::Oversized { head, tail, length } => {
                 let why = SizeExcess::Text(length);
@@ -360,7 +359,7 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
     };
     let result = match (arrived.text, jsonrpc::parse(&arrived.response)) {
         (Some(text), Ok(Incoming::Response { result, .. })) => {
-            if let Some(large) = waiting.large_text {
+            if let Some(large) = &waiting.large_text {
                 large.put(text);
             }
             result.map_err(Error::Rpc)
@@ -371,8 +370,13 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
                 _ => "the text is not a valid JSON string".to_owned(),
             };
             tracing::warn!(%id, "invalid response: {reason}");
-            let method = ReadTextFileRequest::METHOD.to_owned();
-            Err(Error::Unreadable { method, reason })
+            let method = waiting
+                .large_text
+                .map_or(UNKNOWN_METHOD, |large| large.method);
+            Err(Error::Unreadable {
+                method: method.to_owned(),
+                reason,
+            })
         }
     };
     (waiting.on_response)(result);
@@ -426,13 +430,16 @@ async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, 
     send_error(conn, &id, &error).await;
 }
 
+/// What errors call a request whose method is not known.
+const UNKNOWN_METHOD: &str = "the request";
+
 /// Fails the request whose response is too large.
 fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     let reason = why.to_message(conn);
     tracing::warn!("{reason}");
     match conn.0.pending.take(id) {
         Some(waiting) => {
-            let method = "the request".to_owned();
+            let method = UNKNOWN_METHOD.to_owned();
             (waiting.on_response)(Err(Error::Unreadable { method, reason }));
         }
         None => {
