@@ -18,7 +18,6 @@ pub(crate) mod frame;
 mod incoming;
 mod large_text;
 mod limits;
-pub(crate) mod memory;
 mod outbox;
 pub(crate) mod outline;
 mod pending;

@@ -13,11 +13,11 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer, LargeTextResponse};
-use super::memory::{excess_over, memory_of};
 use super::outline::{MessageOutline, outline};
 use super::pending::PendingFilter;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
+use crate::memory::{excess_over, parsed_memory};
 use crate::transport::TransportReader;
 
 /// The number of messages that are handled before the reader yields to other tasks.
@@ -286,7 +286,7 @@ async fn handle_frame<H: Handler>(
         Ok(Incoming::Request { id, method, params }) => {
             let cancel = CancellationToken::new();
             let (in_flight, limits) = (&conn.0.in_flight, &conn.0.limits);
-            match in_flight.add(&id, cancel.clone(), memory_of(line), limits) {
+            match in_flight.add(&id, cancel.clone(), parsed_memory(line), limits) {
                 Ok(()) => {
                     let responder = Responder::new(conn, id, cancel);
                     catch_panic(|| handler.request(&method, params, responder));
