@@ -42,6 +42,7 @@ pub use method::{
     Capability, MessageHandler, Method, MethodKind, MethodOffer, Notification, ReadError, Request,
     Sender, TextResponse, read_params, read_result,
 };
+pub use methods::extensions;
 pub use raw_object::RawObject;
 
 /// The value of a `_meta` field: the specification's page "Extensibility", "The `_meta` Field".

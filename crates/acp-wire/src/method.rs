@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
@@ -124,7 +125,7 @@ impl Method {
 
     /// Returns `true` if the receiver supports this method. `capabilities` are the receiver's own, from `initialize`.
     #[must_use]
-    pub fn is_offered(&self, capabilities: &serde_json::Value) -> bool {
+    pub fn is_offered(&self, capabilities: &Value) -> bool {
         let Some(needed) = self.capability else {
             return true;
         };
@@ -135,10 +136,11 @@ impl Method {
                 None => return false,
             }
         }
-        !matches!(
-            capability,
-            serde_json::Value::Null | serde_json::Value::Bool(false)
-        )
+        match capability {
+            Value::Bool(supported) => *supported,
+            Value::Null => false,
+            _ => !needed.is_flag,
+        }
     }
 }
 
@@ -227,8 +229,8 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
     read_params(method, Some(result))
 }
 
-/// Generates the method table of one version: `METHODS`, and an enum of the messages in each direction. There is no
-/// other list of methods. Notes follow a row's types:
+/// Generates the method table of one version, or of the extensions: `METHODS`, and an enum of the messages in each
+/// direction. There is no other list of methods. Notes follow a row's types:
 ///
 /// - `shared`, which comes first: the types are those of version 1, which already have the method's name.
 /// - `needs "path"`, `needs_flag "path"`: the capability that it requires, an object or a boolean.
@@ -244,9 +246,9 @@ macro_rules! method_table {
             $(#[$na:meta])* $nenum:ident from $nsender:ident {
                 $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ident $(, $nnote:ident $($ntext:literal)?)*; )+
             }
-        )+ }
+        )* }
     ) => {
-        /// Every method of this version of the protocol.
+        /// Every method of this table.
         pub const METHODS: &[crate::Method] = &[
             $($(
                 crate::Method::request($name, crate::Sender::$sender, stringify!($params), stringify!($result))
@@ -255,7 +257,7 @@ macro_rules! method_table {
             $($(
                 crate::Method::notification($nname, crate::Sender::$nsender, stringify!($nparams))
                     $( .$nnote($($ntext)?) )*,
-            )+)+
+            )+)*
         ];
 
         /// Returns the method with this name.
@@ -273,7 +275,7 @@ macro_rules! method_table {
         $(
             $( method_table!(@notification [$($nnote)*] $nname, $nparams); )+
             method_table!(@enum [$(#[$na])*] $nenum { $( [$(#[$nva])*] $nvar = $nname, $nparams; )+ });
-        )+
+        )*
     };
     (@request [shared $($rest:ident)*] $name:literal, $params:ident => $result:ident) => {
         pub use crate::v1::{$params, $result};

@@ -1,15 +1,13 @@
 //! Capability checks for both sides. Unsupported methods are neither sent nor accepted.
 
-use acp_wire::v1::{
-    self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
-};
+use acp_wire::v1::{ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities};
 use acp_wire::{Capability, Method};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report: those that these version 1 methods require.
+/// Returns the capabilities to report: those that these methods require.
 pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
     for capability in offered.iter().filter_map(|method| method.capability) {
@@ -33,12 +31,16 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Checks that the other side, which has these capabilities, supports the method with this version 1 name.
+/// Checks that the other side, which has these capabilities, supports a method. Methods that are in no table need no
+/// capability.
 ///
 /// # Errors
 /// Returns the name of the capability that it lacks.
-pub(crate) fn check_offered(capabilities: &Value, method: &str) -> Result<(), &'static str> {
-    match v1::method(method) {
+pub(crate) fn check_offered(
+    capabilities: &Value,
+    method: Option<&'static Method>,
+) -> Result<(), &'static str> {
+    match method {
         Some(method) if !method.is_offered(capabilities) => Err(method
             .capability
             .map_or(method.name, |capability| capability.path)),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use acp_wire::{Method, MethodKind, Sender, v1, v2};
+use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
 /// What the library's two sides do with a method or a kind: the one thing here that is kept by hand,
 /// because this crate cannot see it. Name, agent's side, client's side.
@@ -129,6 +129,8 @@ hand, in that test; `crates/acp/tests/it/protocol.rs` sends every message to bot
 sides, and fails when one of them does not know it.
 ";
 
+const EXTENSIONS: &[MethodStatus] = &[("_session/steering", YES, YES)];
+
 const NOT_OFFERED: &str = "
 ## Not offered
 
@@ -137,10 +139,6 @@ passes it on as it came.
 
 | methods | what they are for |
 |---|---|
-| `providers/list`, `providers/set`, `providers/disable` | the model providers of an agent |
-| `session/archive`, `session/unarchive` | what is not in the list of sessions any more |
-| `session/status` | what an old session does |
-| `auth/status`, `auth/status_update` | who has logged in |
 | `mcp/message` | MCP servers over the connection of the agent |
 | `proxy/initialize`, `proxy/successor` | proxies between a client and an agent |
 ";
@@ -172,6 +170,7 @@ fn the_document_says_what_the_tables_say() {
 fn document() -> String {
     let mut text = HEAD.to_owned();
     methods(&mut text);
+    extension_methods(&mut text);
     updates(&mut text);
     content(&mut text);
     text += NOT_OFFERED;
@@ -217,6 +216,24 @@ fn methods(text: &mut String) {
         }
     }
     write!(text, "\nUnstable, and why they are here:\n\n{notes}").unwrap();
+}
+
+fn extension_methods(text: &mut String) {
+    let names = extensions::METHODS.iter().map(|row| &row.name);
+    exactly("extension", EXTENSIONS, names);
+    *text += "\n## Extensions\n\nWhat agents in use have beside the protocol, the same in both versions. The agent announces \
+              it in `_meta` of\nits response to `initialize`.\n\n";
+    *text += "| method | types | announced by | agent | client |\n|---|---|---|---|---|\n";
+    for (name, agent, client) in EXTENSIONS {
+        let row = extensions::method(name).unwrap();
+        let path = row.capability.unwrap().path;
+        let types = types(row);
+        writeln!(
+            text,
+            "| `{name}` | {types} | `_meta.{path}` | {agent} | {client} |"
+        )
+        .unwrap();
+    }
 }
 
 fn types(row: &Method) -> String {

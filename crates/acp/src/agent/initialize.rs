@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use acp_wire::extensions::ClientExtensionRequest;
 use acp_wire::v1::{
     self, AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion, SessionSystemPromptCapabilities,
 };
 use acp_wire::{Meta, ReadError, Request, read_params, v2};
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use super::Agent;
 use super::methods::Authentication;
@@ -56,7 +57,8 @@ impl ClientInfo {
     /// # Errors
     /// The client does not support it: [`Error::Unsupported`].
     pub(crate) fn require(&self, method: &str) -> Result<(), Error> {
-        check_offered(&self.capabilities_json, method).map_err(Session::client_capability_error)
+        check_offered(&self.capabilities_json, v1::method(method))
+            .map_err(Session::client_capability_error)
     }
 
     /// Returns the negotiated protocol version.
@@ -143,7 +145,7 @@ pub(crate) fn initialize<A: Agent>(
         )
         .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
         .auth_methods(methods);
-        answer.meta = response_meta(agent);
+        answer.meta = response_meta(side);
         return Ok((Arc::new(client), VersionedInitializeResponse::V2(answer)));
     }
     let client = ClientInfo::new(version, request.client_capabilities, request.client_info);
@@ -151,16 +153,15 @@ pub(crate) fn initialize<A: Agent>(
         .agent_capabilities(capabilities)
         .auth_methods(auth_methods(agent, &client));
     answer.agent_info = agent.info();
-    answer.meta = response_meta(agent);
+    answer.meta = response_meta(side);
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// Returns the `_meta` of the response, which lists the extensions that the library implements.
-fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
-    agent.steer_turn()?;
-    let mut meta = Meta::new();
-    meta.insert("steering".to_owned(), json!({ "supported": true }));
-    Some(meta)
+/// Returns the `_meta` of the response, which announces the extensions that the agent offers.
+fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
+    let offered = ClientExtensionRequest::offered_by(side);
+    let meta: Meta = offered_capabilities(&offered);
+    Some(meta).filter(|meta| !meta.is_empty())
 }
 
 /// Returns the agent's capabilities. Each optional method that the agent implements adds its capability.

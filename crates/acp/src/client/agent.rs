@@ -9,7 +9,7 @@ use acp_wire::v1::{
     Implementation, ListSessionsRequest, ListSessionsResponse, LogoutRequest, McpServer,
     ProtocolVersion, SessionId,
 };
-use acp_wire::{Request, v2};
+use acp_wire::{Request, extensions, v2};
 
 use super::Client;
 use super::initialize::{NegotiatedCapabilities, initialize};
@@ -348,7 +348,17 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it: [`Error::Unsupported`].
     pub(super) fn require(&self, method: &str) -> Result<()> {
-        check_offered(&self.0.negotiated.capabilities_json, method).map_err(agent_capability_error)
+        check_offered(&self.0.negotiated.capabilities_json, v1::method(method))
+            .map_err(agent_capability_error)
+    }
+
+    /// Checks that the agent supports the extension with this method.
+    ///
+    /// # Errors
+    /// The agent does not support it: [`Error::Unsupported`].
+    pub(super) fn require_extension(&self, method: &str) -> Result<()> {
+        check_offered(&self.0.negotiated.meta, extensions::method(method))
+            .map_err(|missing| agent_capability_error(format!("_meta.{missing}")))
     }
 
     /// Checks that the agent supports this session setup, and adds the client's own MCP servers that the agent

@@ -36,6 +36,8 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { steer_turn: SteerRequest }
+
 /// The reason in the response when no turn accepts the message.
 const NO_TURN: &str = "noRunningTurn";
 
