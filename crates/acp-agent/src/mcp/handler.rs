@@ -172,6 +172,14 @@ pub(super) struct McpClientHandler {
     shared: Arc<McpConnectionState>,
 }
 
+/// A server's question to the user.
+struct ServerQuestion {
+    message: String,
+    mode: ElicitationMode,
+    /// The server's id of the web page, if the user answers on one.
+    page: Option<String>,
+}
+
 impl McpClientHandler {
     /// Creates the handler for a server with this name. `key` is unique in the session.
     pub(super) fn new(
@@ -202,24 +210,13 @@ impl McpClientHandler {
         Arc::clone(&self.shared)
     }
 
-    /// Requests input from the user, in the turn of the server's pending request.
-    async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
-        let nobody = || ElicitResult::new(ElicitationAction::Decline);
-        let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
-            return Ok(nobody());
-        };
-        let turn = {
-            let running = self.shared.running.lock().await;
-            let of_call = running.values().next();
-            of_call.map(|running| (running.turn.clone(), running.call.clone()))
-        };
-        // Outside of a turn, decline: the user would see a question that comes from nowhere.
-        let Some((turn, call)) = turn else {
-            return Ok(nobody());
-        };
+    /// Reads a server's question. Returns `None` if its type is unknown.
+    fn read_question(
+        &self,
+        request: ElicitRequestParams,
+    ) -> Result<Option<ServerQuestion>, ErrorData> {
         let refused = |why: &'static str| ErrorData::invalid_params(why, None);
-        let mut page = None;
-        let (message, mode) = match request {
+        Ok(match request {
             ElicitRequestParams::FormElicitationParams {
                 message,
                 requested_schema,
@@ -235,7 +232,11 @@ impl McpClientHandler {
                 }
                 let requested_schema: ElicitationSchema =
                     serde_json::from_str(&schema).map_err(unreadable)?;
-                (message, ElicitationMode::Form { requested_schema })
+                Some(ServerQuestion {
+                    message,
+                    mode: ElicitationMode::Form { requested_schema },
+                    page: None,
+                })
             }
             ElicitRequestParams::UrlElicitationParams {
                 message,
@@ -248,17 +249,43 @@ impl McpClientHandler {
                 if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
                     return Err(refused("not a URL that can be opened"));
                 }
-                let elicitation_id = self.page_elicitation_id(page.insert(elicitation_id));
-                (
+                let mode = ElicitationMode::Url {
+                    elicitation_id: self.page_elicitation_id(&elicitation_id),
+                    url,
+                };
+                Some(ServerQuestion {
                     message,
-                    ElicitationMode::Url {
-                        elicitation_id,
-                        url,
-                    },
-                )
+                    mode,
+                    page: Some(elicitation_id),
+                })
             }
-            _ => return Ok(nobody()),
+            _ => None,
+        })
+    }
+
+    /// Requests input from the user, in the turn of the server's pending request.
+    async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
+        let nobody = || ElicitResult::new(ElicitationAction::Decline);
+        let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
+            return Ok(nobody());
         };
+        let turn = {
+            let running = self.shared.running.lock().await;
+            let of_call = running.values().next();
+            of_call.map(|running| (running.turn.clone(), running.call.clone()))
+        };
+        // Outside of a turn, decline: the user would see a question that comes from nowhere.
+        let Some((turn, call)) = turn else {
+            return Ok(nobody());
+        };
+        let Some(question) = self.read_question(request)? else {
+            return Ok(nobody());
+        };
+        let ServerQuestion {
+            message,
+            mode,
+            page,
+        } = question;
         let message = head(&message, LONGEST_QUESTION);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {

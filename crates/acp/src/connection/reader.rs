@@ -296,15 +296,8 @@ async fn handle_frame<H: Handler>(
             }
         }
         Err(error) => {
-            conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(line = %excerpt(line), %error, "not a message");
-            // Log lines may start with anything, even a bracket, but hardly ever with a brace.
-            let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
-            if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
-                let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
-                catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
-            }
-            if H::NOISE == NoisePolicy::Skip && !meant {
+            let is_noise = report_unparsed(conn, line, &error);
+            if H::NOISE == NoisePolicy::Skip && is_noise {
                 return None;
             }
             error.to_response()
@@ -312,6 +305,19 @@ async fn handle_frame<H: Handler>(
     };
     send_error(conn, &refusal.0, &refusal.1).await;
     None
+}
+
+/// Counts and logs a line that is not a message. If it is noise, passes it to the callback and returns `true`.
+fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
+    conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
+    tracing::warn!(line = %excerpt(line), %error, "not a message");
+    // Log lines may start with anything, even a bracket, but hardly ever with a brace.
+    let is_noise = matches!(error, ParseError::NotJson(_)) && line.first() != Some(&b'{');
+    if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| is_noise) {
+        let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
+        catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
+    }
+    is_noise
 }
 
 /// Sends an error response. The reader does not wait for the writer, unless the peer keeps sending messages that must
