@@ -1,4 +1,4 @@
-//! The negotiation of version and capabilities: the specification's page Initialization.
+//! The negotiation of the version and the capabilities. See the specification's page "Initialization".
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::error::Error;
 use crate::object::{object, to_raw_value};
 
-/// The client of a connection: its name, its protocol version and its capabilities.
+/// The client's side of a connection: its name, its protocol version and its capabilities.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,
@@ -71,7 +71,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities, converted to version 1 if the client speaks version 2.
+    /// Returns the client's capabilities, in the form of version 1 whichever version was negotiated.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -83,13 +83,13 @@ impl ClientInfo {
         self.info.as_ref()
     }
 
-    /// Returns `true` if the client shows display terminals. They are part of version 2; clients of version 1 can
-    /// declare support in `_meta`.
+    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, a client
+    /// may declare support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
-        let told = meta.and_then(|meta| meta.get("terminal_output"));
-        self.is_v2() || told == Some(&Value::Bool(true))
+        let terminal_output = meta.and_then(|meta| meta.get("terminal_output"));
+        self.is_v2() || terminal_output == Some(&Value::Bool(true))
     }
 
     pub(crate) fn supports_plans(&self) -> bool {
@@ -114,8 +114,8 @@ pub(crate) enum VersionedInitializeResponse {
     V2(v2::InitializeResponse),
 }
 
-/// Reads `initialize` and builds the response. Negotiates the requested version if it is supported, and the latest
-/// supported version otherwise.
+/// Reads an `initialize` request and returns the response. Negotiates the requested version if the agent supports it,
+/// and the agent's latest version otherwise.
 pub(crate) fn initialize<A: Agent>(
     side: &AgentSide<A>,
     latest: ProtocolVersion,
@@ -157,14 +157,14 @@ pub(crate) fn initialize<A: Agent>(
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// Returns the `_meta` of the response, which announces the extensions that the agent offers.
+/// Returns the `_meta` of the response, which declares the extensions that the agent supports.
 fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
     let offered = ClientExtensionRequest::offered_by(side);
     let meta: Meta = offered_capabilities(&offered);
     Some(meta).filter(|meta| !meta.is_empty())
 }
 
-/// Returns the agent's capabilities. Each optional method that the agent implements adds its capability.
+/// Returns the agent's capabilities, which include those of all optional methods that it implements.
 fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
     let agent = &*side.agent;
     let offered = v1::ClientRequest::offered_by(side);
@@ -178,7 +178,7 @@ fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
         .mcp_capabilities(agent.mcp_capabilities())
 }
 
-/// Returns the agent's capabilities for system prompts. Returns `None` if the cargo feature is not enabled.
+/// Returns the agent's capabilities for system prompts, or `None` without the cargo feature `unstable`.
 pub(super) fn offered_system_prompt<A: Agent>(
     agent: &A,
 ) -> Option<SessionSystemPromptCapabilities> {

@@ -1,5 +1,5 @@
-//! Extension requests, whose methods start with `_`. Those that the library supports have a table and handlers like
-//! other methods. The agent handles all others, and those that it does not offer.
+//! Requests of extensions, whose methods start with `_`. The extensions that the library supports have a table and
+//! handlers, as other methods do. The agent handles all others, and those that it does not offer.
 
 use acp_wire::MessageHandler;
 use acp_wire::extensions::ClientExtensionRequest;

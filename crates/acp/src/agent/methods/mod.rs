@@ -1,4 +1,5 @@
-//! The requests of a client, one per file: the trait that an agent implements, and the handling of the request.
+//! The requests that a client sends, one file each, with the trait that an agent implements and the handling of the
+//! request.
 //!
 //! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
 //! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing, or
