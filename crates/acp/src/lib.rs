@@ -59,6 +59,7 @@ mod error;
 mod extension;
 pub mod guide;
 mod lru_map;
+mod memory;
 mod options;
 mod pending_request;
 mod session_setup;
