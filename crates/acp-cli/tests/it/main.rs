@@ -51,6 +51,8 @@ mod sandbox;
 mod session_names;
 #[cfg(unix)]
 mod sessions;
+#[cfg(target_os = "linux")]
+mod shells;
 #[cfg(unix)]
 mod start;
 #[cfg(target_os = "linux")]
