@@ -124,7 +124,7 @@ version has not; why it is here all the same stands below the table.
 
 This file is made from the method tables (`crates/acp-wire/src/methods.rs`) by
 `crates/acp-wire/tests/it/protocol_table.rs`, which fails when the file is not what it would write. To
-renew it: `UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table`. Only the last two columns are kept by
+renew it: `UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table`. Only the last two columns are kept by
 hand, in that test; `crates/acp/tests/it/protocol.rs` sends every message to both
 sides, and fails when one of them does not know it.
 ";
@@ -164,7 +164,7 @@ fn the_document_says_what_the_tables_say() {
     assert!(
         document == file,
         "docs/protocol.md is not what the method tables say, from line {} on. To renew it:\n\
-         UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table",
+         UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table",
         differs.map_or(0, |line| line + 1)
     );
 }
