@@ -44,6 +44,7 @@ mod model;
 mod ordinary_user;
 mod permissions;
 mod promises;
+mod registry;
 mod run;
 #[cfg(unix)]
 mod sandbox;
