@@ -92,7 +92,7 @@ fn default_command() -> Option<CliCommand> {
     CliArgs::try_parse_from(["acp", "chat"]).ok()?.command
 }
 
-/// Runs the future of an async command to its end, on a runtime of its own.
+/// Runs the future of an async command to completion, on its own runtime.
 // Not inlined: the caller's stack frame would have space for the futures of all commands at once.
 #[inline(never)]
 fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {
