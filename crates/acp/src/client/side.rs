@@ -14,8 +14,7 @@ use serde_json::value::RawValue;
 
 use super::initialize::NegotiatedVersion;
 use super::methods;
-use super::sessions::ClientSessions;
-use super::turn::FinishedTurn;
+use super::sessions::{ClientSessions, FinishedTurn};
 use super::{Client, Elicitation, Update};
 use crate::capabilities::offered_capabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
@@ -93,18 +92,7 @@ impl<C: Client> ClientSide<C> {
         session_id: SessionId,
         update: Update,
     ) -> Option<ClientEvent<C::State>> {
-        let found = self.sessions.receive_update(&session_id, &update, |state| {
-            let cx = UpdateContext {
-                session_id: session_id.clone(),
-                thread: state.thread.clone(),
-                is_replay: state.is_replaying,
-            };
-            let over = match &update {
-                Update::StateUpdate(agent) => state.agent_state(agent),
-                _ => None,
-            };
-            (cx, state.client_state::<C>(), over)
-        });
+        let found = self.sessions.receive_update::<C>(&session_id, &update);
         if found.is_none() {
             conn.0.counters.count_unread();
             tracing::warn!(%session_id, "ignoring an update for a session that is not open");
