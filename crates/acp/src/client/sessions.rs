@@ -22,8 +22,6 @@ use crate::update::Update;
 
 pub(crate) struct ClientSessions {
     table: Mutex<SessionTable<LiveSession>>,
-    /// The number of pending requests that open a session.
-    opening_count: Mutex<usize>,
     /// The factory for the client's states. Call it without holding a lock: the client's code may access sessions.
     state_factory: StateFactory,
 }
@@ -47,6 +45,12 @@ pub(crate) struct LiveSession {
 pub(crate) struct FinishedTurn {
     result: Option<Result<StopReason>>,
     sender: Option<oneshot::Sender<Result<StopReason>>>,
+}
+
+impl FinishedTurn {
+    fn stop_reason(&self) -> Option<&StopReason> {
+        self.result.as_ref()?.as_ref().ok()
+    }
 }
 
 impl Drop for FinishedTurn {
@@ -139,7 +143,6 @@ impl ClientSessions {
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::new(SessionTable::new(kept)),
-            opening_count: Mutex::default(),
             state_factory: StateFactory::of(client),
         }
     }
@@ -197,7 +200,7 @@ impl ClientSessions {
             Some(entry.finished_turn(result?))
         };
         let finished = self.lock().get_mut(id).and_then(accept)?;
-        self.notify_turn_ended(id, &finished);
+        self.notify_turn_ended(id, finished.stop_reason());
         Some(finished)
     }
 
@@ -206,17 +209,12 @@ impl ClientSessions {
         let end = |entry: &mut ClientSessionEntry| entry.end_turn(stop_reason);
         let was_running = self.lock().get_mut(id).is_some_and(end);
         if was_running {
-            self.notify_all_turn_ended(id, stop_reason);
+            self.notify_turn_ended(id, stop_reason);
         }
     }
 
-    fn notify_turn_ended(&self, id: &SessionId, finished: &FinishedTurn) {
-        let result = finished.result.as_ref();
-        self.notify_all_turn_ended(id, result.and_then(|result| result.as_ref().ok()));
-    }
-
     /// Notifies the client's own states for a session and its subagents that a turn has ended.
-    fn notify_all_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
+    fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
         let states: Vec<ErasedState> = {
             let sessions = self.lock();
             let descendants = sessions.descendants(id);
@@ -258,7 +256,7 @@ impl ClientSessions {
             }
         };
         if let Some(finished) = &received.2 {
-            self.notify_turn_ended(id, finished);
+            self.notify_turn_ended(id, finished.stop_reason());
         }
         if let Update::SubagentUpdate(update) = update {
             self.adopt(id, &update.session_id);
@@ -315,7 +313,7 @@ impl ClientSessions {
         if id.is_some_and(is_known) {
             return None;
         }
-        *self.lock_openings() += 1;
+        self.lock().opening_count += 1;
         let opening = ClientSessionOpening {
             sessions: Arc::clone(self),
             id: id.cloned(),
@@ -326,21 +324,12 @@ impl ClientSessions {
         Some(opening)
     }
 
-    fn lock_openings(&self) -> MutexGuard<'_, usize> {
-        self.opening_count
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends an opening whose request has a response or was dropped. Removes provisional sessions that it did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
-        let left = {
-            let mut openings = self.lock_openings();
-            *openings = openings.saturating_sub(1);
-            *openings
-        };
         let gone: Vec<SessionId> = {
-            let sessions = self.lock();
+            let mut sessions = self.lock();
+            sessions.opening_count = sessions.opening_count.saturating_sub(1);
+            let left = sessions.opening_count;
             let provisional = sessions.unopened_ids(Unopened::Provisional);
             match id {
                 Some(id) => provisional.filter(|other| *other == id).cloned().collect(),
@@ -355,14 +344,13 @@ impl ClientSessions {
     /// Returns `true` if the agent may send requests in this session: the client has opened it, or may be opening it.
     pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
-            let openings = *self.lock_openings();
             let mut sessions = self.lock();
             let unopened = sessions.unopened(id);
             if sessions.is_open(id) || unopened == Some(Unopened::Provisional) {
                 return true;
             }
-            let has_room = sessions.unopened_ids(Unopened::Provisional).count() < openings;
-            if !has_room || id.as_str().len() > LONGEST_ID {
+            let count = sessions.unopened_ids(Unopened::Provisional).count();
+            if count >= sessions.opening_count || id.as_str().len() > LONGEST_ID {
                 return false;
             }
             if unopened.is_some() {

@@ -5,14 +5,15 @@ use std::collections::{HashMap, HashSet};
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::v1::{
     self, ContentBlock, InitializeResponse, ProtocolVersion, RequestPermissionOutcome, SessionId,
-    StopReason, TerminalId,
+    SessionNotification, StopReason,
 };
-use acp_wire::{RawObject, Request, v2};
+use acp_wire::{Notification, RawObject, Request, v2};
 use serde_json::value::RawValue;
 
 use super::permission::{PermissionRequest, ReceivedPermissionRequest};
 use super::session_opening::OpenedSessionResponse;
-use super::session_table::{ReplayBackup, SessionEntry, SessionTable};
+use super::session_table::{SessionEntry, SessionTable};
+use crate::dialect;
 use crate::thread::{KEPT, Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
@@ -24,7 +25,6 @@ const PENDING: usize = 8 * 1024;
 /// For programs that are neither the client nor the agent, such as one that shows a recorded connection. They give the
 /// observer each message in its order; the version is read from the response to `initialize`. Messages that cannot be
 /// read change nothing.
-#[derive(Debug)]
 pub struct Observer {
     version: ProtocolVersion,
     sessions: SessionTable<()>,
@@ -32,8 +32,8 @@ pub struct Observer {
     seen: HashSet<SessionId>,
     max_sessions: usize,
     has_ignored_sessions: bool,
-    client_requests: HashMap<RequestId, PendingClientRequest>,
-    agent_requests: HashMap<RequestId, PendingAgentRequest>,
+    client_requests: HashMap<RequestId, OnResponse>,
+    agent_requests: HashMap<RequestId, OnResponse>,
 }
 
 /// What a message changed in a session.
@@ -64,81 +64,19 @@ pub enum ObservedEvent {
     ReplayFailed,
 }
 
-/// A pending request of the client, independent of the version.
-#[derive(Debug)]
-enum PendingClientRequest {
-    Initialize,
-    Prompt(SessionId),
-    /// Opens a session.
-    Open {
-        method: String,
-        /// The session, if it already exists.
-        id: Option<SessionId>,
-        /// Its state before a replay.
-        before: Option<ReplayBackup>,
-    },
-}
+/// What is done when a pending request has a response.
+type OnResponse =
+    Box<dyn FnOnce(&mut Observer, ObservedResponse<'_>) -> Option<ObservedChange> + Send + Sync>;
 
-impl PendingClientRequest {
-    fn open(method: &str, id: Option<SessionId>) -> Self {
-        Self::Open {
-            method: method.to_owned(),
-            id,
-            before: None,
-        }
+type ObservedResponse<'a> = Result<&'a RawValue, &'a jsonrpc::Error>;
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Observer")
+            .field("version", &self.version)
+            .field("sessions", &self.sessions)
+            .finish_non_exhaustive()
     }
-}
-
-/// A pending request of the agent.
-#[derive(Debug)]
-enum PendingAgentRequest {
-    Permission(SessionId),
-    CreateTerminal(v1::CreateTerminalRequest),
-    TerminalOutput(SessionId, TerminalId),
-    TerminalExit(SessionId, TerminalId),
-}
-
-/// Reads the version from the response to `initialize`. Some agents return whatever version was requested; the fields of
-/// the response show which one they speak.
-fn spoken_version(result: &RawValue) -> ProtocolVersion {
-    let response: RawObject = serde_json::from_str(result.get()).unwrap_or_default();
-    let version = response.read::<InitializeResponse>();
-    let version = version.map_or(ProtocolVersion::V1, |said| said.protocol_version);
-    let has = |key| response.get(key).is_some();
-    if version < ProtocolVersion::V2 || has("agentCapabilities") && !has("capabilities") {
-        ProtocolVersion::V1
-    } else {
-        ProtocolVersion::V2
-    }
-}
-
-/// Reads the response to a request of type `R`.
-fn read<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::Error> {
-    let response = acp_wire::read_result(R::METHOD, result);
-    response.map_err(|error| jsonrpc::Error::internal(error.to_string()))
-}
-
-/// Reads a response to a request that opens a session.
-fn read_opened(
-    version: ProtocolVersion,
-    method: &str,
-    result: &RawValue,
-) -> Option<Box<dyn OpenedSessionResponse>> {
-    if version == ProtocolVersion::V2 {
-        return Some(match v2::AgentResponse::read(method, result).ok()? {
-            v2::AgentResponse::NewSession(response) => Box::new(response),
-            v2::AgentResponse::ForkSession(response) => Box::new(response),
-            v2::AgentResponse::ResumeSession(response) => Box::new(response),
-            _ => return None,
-        });
-    }
-    Some(match v1::AgentResponse::read(method, result).ok()? {
-        v1::AgentResponse::NewSession(response) => Box::new(response),
-        v1::AgentResponse::ForkSession(response) => Box::new(response),
-        v1::AgentResponse::LoadSession(response) => Box::new(response),
-        v1::AgentResponse::ResumeSession(response) => Box::new(response),
-        _ => return None,
-    })
 }
 
 impl Observer {
@@ -165,9 +103,15 @@ impl Observer {
     /// Applies a message that the client has sent. Returns what it changed.
     pub fn client_sent(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
-            Incoming::Request { id, method, params } => self.client_request(id, method, *params),
+            Incoming::Request { id, method, params } => {
+                let (on_response, change) = self.client_request(method, *params)?;
+                if self.client_requests.len() < PENDING {
+                    self.client_requests.insert(id.clone(), on_response);
+                }
+                change
+            }
+            // The same in both versions.
             Incoming::Notification { method, params } => {
-                // The same in both versions.
                 match v1::ClientNotification::read(method, *params).ok()? {
                     v1::ClientNotification::Cancel(cancel) => {
                         self.change_thread(cancel.session_id, Thread::cancel_turn)
@@ -176,8 +120,8 @@ impl Observer {
                 }
             }
             Incoming::Response { id, result } => {
-                let request = self.agent_requests.remove(id)?;
-                self.client_response(id, request, result.as_ref().copied())
+                let on_response = self.agent_requests.remove(id)?;
+                on_response(self, result.as_ref().copied())
             }
         }
     }
@@ -185,28 +129,21 @@ impl Observer {
     /// Applies a message that the agent has sent. Returns what it changed.
     pub fn agent_sent(&mut self, message: &Incoming<'_>) -> Option<ObservedChange> {
         match message {
-            Incoming::Request { id, method, params } => self.agent_request(id, method, *params),
-            Incoming::Notification { method, params } => {
-                let (id, update) = if self.is_v2() {
-                    match v2::AgentNotification::read(method, *params).ok()? {
-                        v2::AgentNotification::SessionUpdate(update) => {
-                            (update.session_id, update.update.into())
-                        }
-                        _ => return None,
-                    }
-                } else {
-                    match v1::AgentNotification::read(method, *params).ok()? {
-                        v1::AgentNotification::SessionUpdate(update) => {
-                            (update.session_id, update.update.into())
-                        }
-                        _ => return None,
-                    }
-                };
+            Incoming::Request { id, method, params } => {
+                let (on_response, change) = self.agent_request(id, method, *params)?;
+                if self.agent_requests.len() < PENDING {
+                    self.agent_requests.insert(id.clone(), on_response);
+                }
+                change
+            }
+            Incoming::Notification { method, params } if method == SessionNotification::METHOD => {
+                let (id, update) = dialect::read_update(self.version, *params).ok()?;
                 self.update(id, &update)
             }
+            Incoming::Notification { .. } => None,
             Incoming::Response { id, result } => {
-                let request = self.client_requests.remove(id)?;
-                self.agent_response(request, result.as_ref().copied())
+                let on_response = self.client_requests.remove(id)?;
+                on_response(self, result.as_ref().copied())
             }
         }
     }
@@ -282,132 +219,78 @@ impl Observer {
 
     fn client_request(
         &mut self,
-        id: &RequestId,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Option<ObservedChange> {
-        use PendingClientRequest as Pending;
-        let (pending, change) = if self.is_v2() {
-            match v2::ClientRequest::read(method, params).ok()? {
-                v2::ClientRequest::Initialize(_) => (Pending::Initialize, None),
-                v2::ClientRequest::Prompt(request) => {
-                    self.begin_turn(request.session_id, &request.prompt)
+    ) -> Option<(OnResponse, Option<ObservedChange>)> {
+        Some(if self.is_v2() {
+            use v2::ClientRequest;
+            match ClientRequest::read(method, params).ok()? {
+                ClientRequest::Initialize(_) => (Box::new(Self::initialized), None),
+                ClientRequest::Prompt(r) => self.begin_turn(r.session_id, &r.prompt),
+                ClientRequest::NewSession(r) => (on_opened(&r, None), None),
+                ClientRequest::ForkSession(r) => (on_opened(&r, None), None),
+                ClientRequest::ResumeSession(r) if r.replay_from.is_some() => {
+                    self.begin_replay(&r, r.session_id.clone())
                 }
-                v2::ClientRequest::ResumeSession(request) if request.replay_from.is_some() => {
-                    self.begin_replay(method, request.session_id)
-                }
-                v2::ClientRequest::ResumeSession(request) => {
-                    (Pending::open(method, Some(request.session_id)), None)
-                }
-                v2::ClientRequest::NewSession(_) | v2::ClientRequest::ForkSession(_) => {
-                    (Pending::open(method, None), None)
-                }
+                ClientRequest::ResumeSession(r) => (on_opened(&r, Some(&r.session_id)), None),
                 _ => return None,
             }
         } else {
-            match v1::ClientRequest::read(method, params).ok()? {
-                v1::ClientRequest::Initialize(_) => (Pending::Initialize, None),
-                v1::ClientRequest::Prompt(request) => {
-                    self.begin_turn(request.session_id, &request.prompt)
-                }
-                v1::ClientRequest::LoadSession(request) => {
-                    self.begin_replay(method, request.session_id)
-                }
-                v1::ClientRequest::ResumeSession(request) => {
-                    (Pending::open(method, Some(request.session_id)), None)
-                }
-                v1::ClientRequest::NewSession(_) | v1::ClientRequest::ForkSession(_) => {
-                    (Pending::open(method, None), None)
-                }
+            use v1::ClientRequest;
+            match ClientRequest::read(method, params).ok()? {
+                ClientRequest::Initialize(_) => (Box::new(Self::initialized), None),
+                ClientRequest::Prompt(r) => self.begin_turn(r.session_id, &r.prompt),
+                ClientRequest::NewSession(r) => (on_opened(&r, None), None),
+                ClientRequest::ForkSession(r) => (on_opened(&r, None), None),
+                ClientRequest::LoadSession(r) => self.begin_replay(&r, r.session_id.clone()),
+                ClientRequest::ResumeSession(r) => (on_opened(&r, Some(&r.session_id)), None),
                 _ => return None,
             }
-        };
-        if self.client_requests.len() < PENDING {
-            self.client_requests.insert(id.clone(), pending);
-        }
-        change
+        })
+    }
+
+    fn initialized(&mut self, result: ObservedResponse<'_>) -> Option<ObservedChange> {
+        self.version = spoken_version(result.ok()?);
+        None
     }
 
     fn begin_turn(
         &mut self,
         id: SessionId,
         prompt: &[ContentBlock],
-    ) -> (PendingClientRequest, Option<ObservedChange>) {
+    ) -> (OnResponse, Option<ObservedChange>) {
         let change = self.change_thread(id.clone(), |thread| thread.begin_turn(prompt));
-        (PendingClientRequest::Prompt(id), change)
+        let on_response = |this: &mut Self, result: ObservedResponse<'_>| {
+            let is_v2 = this.is_v2();
+            this.change(id, |entry| {
+                let respond = |thread: &mut Thread| answer_prompt(thread, is_v2, result);
+                let result = entry.thread.change(respond);
+                result.map(ObservedEvent::TurnEnded)
+            })
+        };
+        (Box::new(on_response), change)
     }
 
-    fn begin_replay(
+    fn begin_replay<R: Request<Response: OpenedSessionResponse>>(
         &mut self,
-        method: &str,
+        request: &R,
         id: SessionId,
-    ) -> (PendingClientRequest, Option<ObservedChange>) {
+    ) -> (OnResponse, Option<ObservedChange>) {
         self.sessions.remove_subagents(&id);
         let is_known = self.sessions.get(&id).is_some();
         let change = self.change(id.clone(), |_| Some(ObservedEvent::ReplayStarted));
         let before = self.sessions.begin_replay(&id);
-        let pending = PendingClientRequest::Open {
-            method: method.to_owned(),
-            id: Some(id),
-            before: before.filter(|_| is_known),
+        let on_success = on_opened(request, Some(&id));
+        let on_response = move |this: &mut Self, result: ObservedResponse<'_>| {
+            if result.is_ok() {
+                return on_success(this, result);
+            }
+            this.sessions.get_mut(&id)?.is_replaying = false;
+            // A session that was not there before shows what was replayed of it.
+            this.sessions.restore(&id, before.filter(|_| is_known)?);
+            this.change(id, |_| Some(ObservedEvent::ReplayFailed))
         };
-        (pending, change)
-    }
-
-    fn agent_response(
-        &mut self,
-        request: PendingClientRequest,
-        result: Result<&RawValue, &jsonrpc::Error>,
-    ) -> Option<ObservedChange> {
-        match (request, result) {
-            (PendingClientRequest::Initialize, result) => {
-                self.version = spoken_version(result.ok()?);
-                None
-            }
-            (PendingClientRequest::Prompt(id), result) => self.prompt_response(id, result),
-            (PendingClientRequest::Open { method, id, .. }, Ok(result)) => {
-                let opened = read_opened(self.version, &method, result)?;
-                let change = self.change(opened.new_session().cloned().or(id)?, |_| None)?;
-                let announced = opened.announcement();
-                self.sessions.announce(&change.session_id, &announced);
-                Some(change)
-            }
-            (PendingClientRequest::Open { id, before, .. }, Err(_)) => {
-                let id = id?;
-                // A session that was not there before shows what was replayed of it.
-                self.sessions.get_mut(&id)?.is_replaying = false;
-                self.sessions.restore(&id, before?);
-                self.change(id, |_| Some(ObservedEvent::ReplayFailed))
-            }
-        }
-    }
-
-    fn prompt_response(
-        &mut self,
-        id: SessionId,
-        result: Result<&RawValue, &jsonrpc::Error>,
-    ) -> Option<ObservedChange> {
-        let is_v2 = self.is_v2();
-        let answer = |thread: &mut Thread| {
-            let result = match result {
-                Ok(result) if is_v2 => match read::<v2::PromptRequest>(result) {
-                    Ok(response) => return thread.accept_prompt(&response.message_id),
-                    Err(error) => Err(error),
-                },
-                Ok(result) => read::<v1::PromptRequest>(result).map(|r| r.stop_reason),
-                // The prompt was queued, and cancelled before it was accepted.
-                Err(error) if is_v2 && error.code == jsonrpc::Error::REQUEST_CANCELLED => {
-                    Ok(StopReason::Cancelled)
-                }
-                Err(error) => Err(error.clone()),
-            };
-            thread.end_turn(result.as_ref().ok());
-            Some(result)
-        };
-        self.change(id, |entry| {
-            let result = entry.thread.change(answer);
-            result.map(ObservedEvent::TurnEnded)
-        })
+        (Box::new(on_response), change)
     }
 
     fn agent_request(
@@ -415,99 +298,137 @@ impl Observer {
         id: &RequestId,
         method: &str,
         params: Option<&RawValue>,
-    ) -> Option<ObservedChange> {
+    ) -> Option<(OnResponse, Option<ObservedChange>)> {
         if self.is_v2() {
             return match v2::AgentRequest::read(method, params).ok()? {
-                v2::AgentRequest::RequestPermission(request) => {
-                    self.permission_request(id, request.into())
-                }
+                v2::AgentRequest::RequestPermission(r) => self.request_permission(id, r.into()),
                 _ => None,
             };
         }
-        let pending = match v1::AgentRequest::read(method, params).ok()? {
-            v1::AgentRequest::RequestPermission(request) => {
-                return self.permission_request(id, request.into());
+        let on_response = match v1::AgentRequest::read(method, params).ok()? {
+            v1::AgentRequest::RequestPermission(r) => return self.request_permission(id, r.into()),
+            v1::AgentRequest::CreateTerminal(r) => on_thread_response::<v1::CreateTerminalRequest>(
+                r.session_id,
+                move |thread, created| {
+                    let command = [&[r.command], &*r.args].concat().join(" ");
+                    thread.start_terminal(&created.terminal_id, &command, r.cwd.as_deref());
+                },
+            ),
+            v1::AgentRequest::TerminalOutput(r) => on_thread_response::<v1::TerminalOutputRequest>(
+                r.session_id,
+                move |thread, printed| {
+                    thread.report_terminal_output(&r.terminal_id, &printed.output);
+                    if let Some(status) = &printed.exit_status {
+                        thread.exit_terminal(&r.terminal_id, status);
+                    }
+                },
+            ),
+            v1::AgentRequest::WaitForTerminalExit(r) => {
+                on_thread_response::<v1::WaitForTerminalExitRequest>(
+                    r.session_id,
+                    move |thread, exit| {
+                        let mut status = v1::TerminalExitStatus::new();
+                        (status.exit_code, status.signal) = (exit.exit_code, exit.signal);
+                        thread.exit_terminal(&r.terminal_id, &status);
+                    },
+                )
             }
-            v1::AgentRequest::CreateTerminal(request) => {
-                PendingAgentRequest::CreateTerminal(request)
-            }
-            v1::AgentRequest::TerminalOutput(request) => {
-                PendingAgentRequest::TerminalOutput(request.session_id, request.terminal_id)
-            }
-            v1::AgentRequest::WaitForTerminalExit(request) => {
-                PendingAgentRequest::TerminalExit(request.session_id, request.terminal_id)
-            }
-            v1::AgentRequest::ReleaseTerminal(request) => {
-                let release = |thread: &mut Thread| thread.release_terminal(&request.terminal_id);
-                return self.change_thread(request.session_id, release);
+            v1::AgentRequest::ReleaseTerminal(r) => {
+                on_thread_response::<v1::ReleaseTerminalRequest>(r.session_id, move |thread, _| {
+                    thread.release_terminal(&r.terminal_id);
+                })
             }
             _ => return None,
         };
-        self.add_agent_request(id, pending);
-        None
+        Some((on_response, None))
     }
 
-    fn add_agent_request(&mut self, id: &RequestId, pending: PendingAgentRequest) {
-        if self.agent_requests.len() < PENDING {
-            self.agent_requests.insert(id.clone(), pending);
-        }
-    }
-
-    fn permission_request(
+    fn request_permission(
         &mut self,
         id: &RequestId,
         request: ReceivedPermissionRequest,
-    ) -> Option<ObservedChange> {
+    ) -> Option<(OnResponse, Option<ObservedChange>)> {
         self.session(&request.session_id)?;
-        let request = self.sessions.request_permission(request)?;
-        let session_id = request.session_id.clone();
-        self.add_agent_request(id, PendingAgentRequest::Permission(session_id.clone()));
-        self.change(session_id, |_| {
-            let request = Box::new(request);
-            Some(ObservedEvent::PermissionRequested(id.clone(), request))
-        })
+        let request = Box::new(self.sessions.request_permission(request)?);
+        let (id, session_id) = (id.clone(), request.session_id.clone());
+        let event = ObservedEvent::PermissionRequested(id.clone(), request);
+        let change = self.change(session_id.clone(), |_| Some(event));
+        let on_response = move |this: &mut Self, result: ObservedResponse<'_>| {
+            let outcome = match result {
+                Ok(result) => Ok(read::<v1::RequestPermissionRequest>(result).ok()?.outcome),
+                Err(error) => Err(error.clone()),
+            };
+            let event = ObservedEvent::PermissionAnswered(id, outcome);
+            this.change(session_id, |_| Some(event))
+        };
+        Some((Box::new(on_response), change))
     }
+}
 
-    fn client_response(
-        &mut self,
-        id: &RequestId,
-        request: PendingAgentRequest,
-        result: Result<&RawValue, &jsonrpc::Error>,
-    ) -> Option<ObservedChange> {
-        match request {
-            PendingAgentRequest::Permission(session_id) => {
-                let outcome = match result {
-                    Ok(result) => Ok(read::<v1::RequestPermissionRequest>(result).ok()?.outcome),
-                    Err(error) => Err(error.clone()),
-                };
-                let event = ObservedEvent::PermissionAnswered(id.clone(), outcome);
-                self.change(session_id, |_| Some(event))
-            }
-            PendingAgentRequest::CreateTerminal(request) => {
-                let id = read::<v1::CreateTerminalRequest>(result.ok()?)
-                    .ok()?
-                    .terminal_id;
-                let command = std::iter::once(request.command).chain(request.args);
-                let command = command.collect::<Vec<_>>().join(" ");
-                self.change_thread(request.session_id, |thread| {
-                    thread.start_terminal(&id, &command, request.cwd.as_deref());
-                })
-            }
-            PendingAgentRequest::TerminalOutput(session_id, id) => {
-                let response = read::<v1::TerminalOutputRequest>(result.ok()?).ok()?;
-                self.change_thread(session_id, |thread| {
-                    thread.report_terminal_output(&id, &response.output);
-                    if let Some(status) = &response.exit_status {
-                        thread.exit_terminal(&id, status);
-                    }
-                })
-            }
-            PendingAgentRequest::TerminalExit(session_id, id) => {
-                let response = read::<v1::WaitForTerminalExitRequest>(result.ok()?).ok()?;
-                let mut status = v1::TerminalExitStatus::new();
-                (status.exit_code, status.signal) = (response.exit_code, response.signal);
-                self.change_thread(session_id, |thread| thread.exit_terminal(&id, &status))
-            }
+/// Opens the session that the request is about, or the one that the response names.
+fn on_opened<R: Request<Response: OpenedSessionResponse>>(
+    _: &R,
+    id: Option<&SessionId>,
+) -> OnResponse {
+    let id = id.cloned();
+    Box::new(move |observer, result| {
+        let response = read::<R>(result.ok()?).ok()?;
+        let change = observer.change(response.new_session().cloned().or(id)?, |_| None)?;
+        let announced = response.announcement();
+        observer.sessions.announce(&change.session_id, &announced);
+        Some(change)
+    })
+}
+
+/// Changes the thread of a session with what the response says.
+fn on_thread_response<R: Request>(
+    id: SessionId,
+    change: impl FnOnce(&mut Thread, R::Response) + Send + Sync + 'static,
+) -> OnResponse {
+    Box::new(move |observer, result| {
+        let response = read::<R>(result.ok()?).ok()?;
+        observer.change_thread(id, |thread| change(thread, response))
+    })
+}
+
+/// Applies the response to a prompt. Returns the turn's result if the turn has ended.
+fn answer_prompt(
+    thread: &mut Thread,
+    is_v2: bool,
+    result: ObservedResponse<'_>,
+) -> Option<TurnResult> {
+    let result = match result {
+        Ok(result) if is_v2 => match read::<v2::PromptRequest>(result) {
+            Ok(response) => return thread.accept_prompt(&response.message_id),
+            Err(error) => Err(error),
+        },
+        Ok(result) => read::<v1::PromptRequest>(result).map(|response| response.stop_reason),
+        // The prompt was queued, and cancelled before it was accepted.
+        Err(error) if is_v2 && error.code == jsonrpc::Error::REQUEST_CANCELLED => {
+            Ok(StopReason::Cancelled)
         }
+        Err(error) => Err(error.clone()),
+    };
+    thread.end_turn(result.as_ref().ok());
+    Some(result)
+}
+
+/// Reads the response to a request of type `R`.
+fn read<R: Request>(result: &RawValue) -> Result<R::Response, jsonrpc::Error> {
+    let response = acp_wire::read_result(R::METHOD, result);
+    response.map_err(|error| jsonrpc::Error::internal(error.to_string()))
+}
+
+/// Reads the version from the response to `initialize`. Some agents return whatever version was requested; the fields of
+/// the response show which one they speak.
+fn spoken_version(result: &RawValue) -> ProtocolVersion {
+    let response: RawObject = serde_json::from_str(result.get()).unwrap_or_default();
+    let version = response.read::<InitializeResponse>();
+    let version = version.map_or(ProtocolVersion::V1, |said| said.protocol_version);
+    let has = |key| response.get(key).is_some();
+    if version < ProtocolVersion::V2 || has("agentCapabilities") && !has("capabilities") {
+        ProtocolVersion::V1
+    } else {
+        ProtocolVersion::V2
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct SessionTable<S> {
     pub(super) parents: HashMap<SessionId, SessionId>,
     /// The size limit of a thread, in bytes.
     thread_limit: usize,
+    /// The number of pending requests that open a session.
+    pub(crate) opening_count: usize,
 }
 
 /// A session in the table.
@@ -58,6 +60,7 @@ impl<S> SessionTable<S> {
             unopened: HashMap::new(),
             parents: HashMap::new(),
             thread_limit,
+            opening_count: 0,
         }
     }
 
