@@ -97,29 +97,32 @@ impl AgentConnection {
         &self,
         request: &R,
         old: Option<SessionReopening>,
-        ask: RequestOptions,
     ) -> Result<ClientSession> {
         let id = old.as_ref().map(|old| old.id.clone());
+        let ask = RequestOptions {
+            // A replay is sent before the response, and must be handled before it.
+            is_ordered: old.as_ref().is_some_and(|old| old.replay_backup.is_some()),
+            ..RequestOptions::default()
+        };
         let sessions = Arc::clone(&self.0.sessions);
         // Held until the response names the session, even if the caller no longer waits for it.
         let opening = sessions.begin_opening(id.as_ref());
         let on_answer = move |answer: Result<&R::Response, &crate::Error>| {
             let _opening = opening;
-            match (answer, old) {
-                (Ok(answer), old) => {
+            match answer {
+                Ok(answer) => {
                     let id = answer.new_session().or(old.as_ref().map(|old| &old.id));
                     if let Some(id) = id {
                         sessions.announce(id, &answer.announcement());
                     }
                 }
-                (
-                    Err(_),
-                    Some(SessionReopening {
-                        id,
-                        replay_backup: Some(before),
-                    }),
-                ) => sessions.restore(&id, before),
-                (Err(_), _) => {}
+                Err(_) => {
+                    if let Some(old) = old
+                        && let Some(before) = old.replay_backup
+                    {
+                        sessions.restore(&old.id, before);
+                    }
+                }
             }
         };
         let conn = self.connection();

@@ -20,6 +20,12 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
+/// The response to a prompt is handled on the reader: messages after it are not part of the turn.
+const PROMPT: RequestOptions = RequestOptions {
+    is_ordered: true,
+    cancel_on_drop: false,
+};
+
 /// An open session. Cloning it is cheap; all clones are the same session.
 #[derive(Debug, Clone)]
 pub struct ClientSession {
@@ -90,11 +96,6 @@ impl ClientSession {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        // Handle the response on the reader: messages after it are not part of the turn.
-        let ask = RequestOptions {
-            is_ordered: true,
-            cancel_on_drop: false,
-        };
         let on_answer = move |answer: Result<&PromptResponse, &Error>| {
             let stop_reason = match answer {
                 Ok(answer) => Some(&answer.stop_reason),
@@ -105,39 +106,32 @@ impl ClientSession {
             sessions.end_turn(&id, stop_reason);
         };
         let conn = self.agent.connection();
-        let answer = conn.request_with(&request, ask, on_answer).await?;
+        let answer = conn.request_with(&request, PROMPT, on_answer).await?;
         Ok(answer.stop_reason)
     }
 
     /// Runs a turn in version 2. The response only says that the prompt was accepted: see `thread/turn.rs`.
     async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
+        // The prompt was queued, and cancelled before it was accepted.
+        let was_queued = |error: &Error| matches!(error, Error::Rpc(e) if e.code == jsonrpc::Error::REQUEST_CANCELLED);
         let mut request = v2::PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let end = self.sessions().wait_for_turn(&self.id);
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        let ask = RequestOptions {
-            is_ordered: true,
-            cancel_on_drop: false,
-        };
         let on_answer = move |answer: Result<&v2::PromptResponse, &Error>| match answer {
             Ok(answer) => drop(sessions.accept_prompt(&id, &answer.message_id)),
             Err(error) => {
-                let is_cancelled = matches!(error, Error::Cancelled)
-                    || matches!(error, Error::Rpc(e) if e.code == jsonrpc::Error::REQUEST_CANCELLED);
+                let is_cancelled = matches!(error, Error::Cancelled) || was_queued(error);
                 sessions.end_turn(&id, is_cancelled.then_some(&StopReason::Cancelled));
             }
         };
         let conn = self.agent.connection();
-        match conn.request_with(&request, ask, on_answer).await {
-            Ok(_) => {}
-            // The prompt was queued, and cancelled before it was accepted.
-            Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
-                return Ok(StopReason::Cancelled);
-            }
-            Err(error) => return Err(error),
+        match conn.request_with(&request, PROMPT, on_answer).await {
+            // No end of the turn is reported for a session that was closed.
+            Ok(_) => end.await.unwrap_or(Ok(StopReason::Cancelled)),
+            Err(error) if was_queued(&error) => Ok(StopReason::Cancelled),
+            Err(error) => Err(error),
         }
-        // No end of the turn is reported for a session that was closed.
-        end.await.unwrap_or(Ok(StopReason::Cancelled))
     }
 
     /// Cancels the running turn: Prompt turn, "Cancellation". Pending permission requests get the outcome `cancelled`.
@@ -274,11 +268,8 @@ impl ClientSession {
                 return Ok(());
             }
         }
-        // If an agent omits the list from its response, the options stay unchanged.
         let replace = move |options: &[SessionConfigOption]| {
-            if !options.is_empty() {
-                thread.change(|thread| thread.set_config_options(options));
-            }
+            thread.change(|thread| thread.set_config_options(options));
         };
         if self.agent.version() == ProtocolVersion::V2 {
             let request = v2::SetSessionConfigOptionRequest::new(&self.id, option, value);

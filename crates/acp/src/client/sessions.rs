@@ -62,6 +62,15 @@ impl Drop for FinishedTurn {
     }
 }
 
+/// An update that was applied to its session, to be delivered to the client.
+pub(crate) struct ReceivedUpdate<S> {
+    pub(crate) context: UpdateContext,
+    /// The client's own state for the session. `None` if the connection has closed.
+    pub(crate) client_state: Option<Arc<S>>,
+    /// The turn that the update has ended.
+    pub(crate) finished_turn: Option<FinishedTurn>,
+}
+
 /// A pending request that opens a session. While it is pending, the agent may send requests for one session that is
 /// not known yet.
 pub(crate) struct ClientSessionOpening {
@@ -233,15 +242,19 @@ impl ClientSessions {
         &self,
         id: &SessionId,
         update: &Update,
-    ) -> Option<(UpdateContext, Option<Arc<C::State>>, Option<FinishedTurn>)> {
+    ) -> Option<ReceivedUpdate<C::State>> {
         let receive = |entry: &mut ClientSessionEntry| {
-            let finished = entry.receive_update(update);
-            let cx = UpdateContext {
+            let finished_turn = entry.receive_update(update);
+            let context = UpdateContext {
                 session_id: id.clone(),
                 thread: entry.thread.clone(),
                 is_replay: entry.is_replaying,
             };
-            (cx, entry.client_state::<C>(), finished)
+            ReceivedUpdate {
+                context,
+                client_state: entry.client_state::<C>(),
+                finished_turn,
+            }
         };
         let known = self.lock().get_mut(id).map(receive);
         let received = match known {
@@ -255,7 +268,7 @@ impl ClientSessions {
                 self.lock().get_mut(id).map(receive)?
             }
         };
-        if let Some(finished) = &received.2 {
+        if let Some(finished) = &received.finished_turn {
             self.notify_turn_ended(id, finished.stop_reason());
         }
         if let Update::SubagentUpdate(update) = update {

@@ -93,13 +93,17 @@ impl<C: Client> ClientSide<C> {
         session_id: SessionId,
         update: Update,
     ) -> Option<ClientEvent<C::State>> {
-        let found = self.sessions.receive_update::<C>(&session_id, &update);
-        if found.is_none() {
+        let Some(received) = self.sessions.receive_update::<C>(&session_id, &update) else {
             conn.0.counters.count_unread();
             tracing::warn!(%session_id, "ignoring an update for a session that is not open");
-        }
-        let (cx, state, over) = found?;
-        Some(ClientEvent::Update(cx, state?, update, over))
+            return None;
+        };
+        Some(ClientEvent::Update(
+            received.context,
+            received.client_state?,
+            update,
+            received.finished_turn,
+        ))
     }
 }
 

@@ -233,6 +233,13 @@ impl Observer {
                     self.begin_replay(&r, r.session_id.clone())
                 }
                 ClientRequest::ResumeSession(r) => (on_opened(&r, Some(&r.session_id)), None),
+                ClientRequest::SetSessionConfigOption(r) => {
+                    type Request = v2::SetSessionConfigOptionRequest;
+                    let on_response = on_thread_response::<Request>(r.session_id, |thread, set| {
+                        thread.set_config_options(&dialect::options_from_v2(set.config_options));
+                    });
+                    (on_response, None)
+                }
                 _ => return None,
             }
         } else {
@@ -244,6 +251,29 @@ impl Observer {
                 ClientRequest::ForkSession(r) => (on_opened(&r, None), None),
                 ClientRequest::LoadSession(r) => self.begin_replay(&r, r.session_id.clone()),
                 ClientRequest::ResumeSession(r) => (on_opened(&r, Some(&r.session_id)), None),
+                ClientRequest::SetSessionConfigOption(r) => {
+                    type Request = v1::SetSessionConfigOptionRequest;
+                    let on_response = on_thread_response::<Request>(r.session_id, |thread, set| {
+                        thread.set_config_options(&set.config_options);
+                    });
+                    (on_response, None)
+                }
+                ClientRequest::SetSessionMode(r) => {
+                    type Request = v1::SetSessionModeRequest;
+                    let on_response =
+                        on_thread_response::<Request>(r.session_id, move |thread, _| {
+                            thread.set_mode(&r.mode_id);
+                        });
+                    (on_response, None)
+                }
+                ClientRequest::SetSessionModel(r) => {
+                    type Request = v1::SetSessionModelRequest;
+                    let on_response =
+                        on_thread_response::<Request>(r.session_id, move |thread, _| {
+                            thread.set_model(&r.model_id);
+                        });
+                    (on_response, None)
+                }
                 _ => return None,
             }
         })

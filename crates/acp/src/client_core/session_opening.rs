@@ -39,11 +39,10 @@ pub(crate) trait OpenedSessionResponse {
 }
 
 macro_rules! opened_session {
-    ($announcement:ident: $($response:ty => $id:expr;)+) => { $(
+    ($($announcement:ident: $response:ty $(, $id:ident)?;)+) => { $(
         impl OpenedSessionResponse for $response {
             fn new_session(&self) -> Option<&SessionId> {
-                let id: fn(&Self) -> Option<&SessionId> = $id;
-                id(self)
+                None$(.or(Some(&self.$id)))?
             }
             fn announcement(&self) -> SessionAnnouncement<'_> {
                 $announcement!(self)
@@ -52,7 +51,7 @@ macro_rules! opened_session {
     )+ };
 }
 
-macro_rules! announcement_v1 {
+macro_rules! in_v1 {
     ($response:ident) => {
         SessionAnnouncement {
             modes: $response.modes.as_ref(),
@@ -63,7 +62,7 @@ macro_rules! announcement_v1 {
     };
 }
 
-macro_rules! announcement_v2 {
+macro_rules! in_v2 {
     ($response:ident) => {
         SessionAnnouncement {
             options: Some(dialect::options_from_v2($response.config_options.clone()).into()),
@@ -73,15 +72,12 @@ macro_rules! announcement_v2 {
     };
 }
 
-opened_session! { announcement_v1:
-    v1::NewSessionResponse => |response| Some(&response.session_id);
-    v1::ForkSessionResponse => |response| Some(&response.session_id);
-    v1::LoadSessionResponse => |_| None;
-    v1::ResumeSessionResponse => |_| None;
-}
-
-opened_session! { announcement_v2:
-    v2::NewSessionResponse => |response| Some(&response.session_id);
-    v2::ForkSessionResponse => |response| Some(&response.session_id);
-    v2::ResumeSessionResponse => |_| None;
+opened_session! {
+    in_v1: v1::NewSessionResponse, session_id;
+    in_v1: v1::ForkSessionResponse, session_id;
+    in_v1: v1::LoadSessionResponse;
+    in_v1: v1::ResumeSessionResponse;
+    in_v2: v2::NewSessionResponse, session_id;
+    in_v2: v2::ForkSessionResponse, session_id;
+    in_v2: v2::ResumeSessionResponse;
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use acp::agent::{Prompt, Turn};
 use acp::client::{ObservedChange, ObservedEvent, Observer, PermissionRequest};
 use acp::thread::ItemKind;
-use acp::v1::{RequestPermissionOutcome, StopReason};
+use acp::v1::{RequestPermissionOutcome, SessionConfigKind, StopReason};
 use acp::wire::jsonrpc::{self, RequestId};
 use acp::{Client, Options, Result, Thread, transport};
 use serde_json::{Value, json};
@@ -267,6 +267,33 @@ fn a_client_terminal_shows_what_the_client_reported_last() {
         assert_eq!(terminal.output(), "wo\nthree\n");
         assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
     });
+}
+
+#[test]
+fn what_the_client_sets_is_set_when_the_agent_has_agreed() {
+    let mut connection = ObservedConnection::new(1);
+    connection.request("session/new", json!({"cwd": "/", "mcpServers": []}));
+    let modes = [
+        json!({"id": "ask", "name": "Ask"}),
+        json!({"id": "code", "name": "Code"}),
+    ];
+    let modes = json!({"currentModeId": "ask", "availableModes": modes});
+    let opened = connection.answer(json!({"sessionId": "s", "modes": modes}));
+    let thread = opened.unwrap().thread;
+    let mode = || {
+        thread.read(|thread| match &thread.config_options()[0].kind {
+            SessionConfigKind::Select(select) => select.current_value.to_string(),
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(mode(), "ask");
+    let params = json!({"sessionId": "s", "modeId": "code"});
+    connection.request("session/set_mode", params.clone());
+    connection.refuse(-32603);
+    assert_eq!(mode(), "ask");
+    connection.request("session/set_mode", params);
+    connection.answer(json!({}));
+    assert_eq!(mode(), "code");
 }
 
 #[test]
