@@ -1,7 +1,7 @@
-//! What a client knows of its sessions, without I/O, executor or locks: the core of the live client, and of programs
-//! that follow a connection by its messages ([`Observer`]).
+//! What a client knows of its sessions, without I/O or an executor: the core of the live client, and of programs that
+//! follow a connection by its messages ([`Observer`]).
 //!
-//! [`SessionTable`] has the sessions. Whether a turn runs is known by the session's [`Thread`](crate::Thread) alone.
+//! [`SessionTable`] has the sessions. Its owner locks it. Whether a turn runs is known by the session's [`Thread`](crate::Thread) alone.
 //! Everything here takes typed messages of either version. See `docs/decisions/0018-the-client-core.md`.
 
 mod observer;
