@@ -20,7 +20,7 @@ pub(super) const UNKNOWN: &str = "_acp-check/unknown";
 /// The id of a session that does not exist.
 pub(super) const NO_SESSION: &str = "acp-check-no-such-session";
 
-/// How long to watch for messages that must not come.
+/// How long to watch for messages that must not arrive.
 pub(super) const QUIET: Duration = Duration::from_millis(200);
 
 /// A connection to an agent, on which the check plays the client.
@@ -31,9 +31,9 @@ pub struct AgentHarness {
     pub wire: Wire,
     /// The files, terminals and permissions that the agent can use.
     pub host: CheckHost,
-    /// All messages of the agent, in order, including [`updates`](Self::updates) and [`requests`](Self::requests).
+    /// All messages from the agent, in order. [`updates`](Self::updates) and [`requests`](Self::requests) filter them.
     pub messages: Vec<ReceivedMessage>,
-    /// Requests of the agent that the check must respond to itself: id, method, `params`.
+    /// Requests from the agent that the check must respond to itself: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
     /// The response to `initialize`, once it has arrived.
     pub initialized: Option<Value>,
@@ -93,19 +93,19 @@ impl AgentHarness {
         self.process.as_deref()
     }
 
-    /// Returns the prompt text that makes the agent do a task.
+    /// Returns the text of the prompt that makes the agent do a task.
     #[must_use]
     pub fn text_for(&self, task: AgentTask) -> String {
         self.options.text_for(task)
     }
 
-    /// Returns how long a whole turn may take.
+    /// Returns the time limit for one turn.
     #[must_use]
     pub fn turn_patience(&self) -> Duration {
         self.options.turn_patience
     }
 
-    /// Returns the next message, after the host has handled it if it is a request. Returns `None` at the end.
+    /// Returns the next message, or `None` at the end. If it is a request, the host has already started to handle it.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -144,7 +144,7 @@ impl AgentHarness {
         self.updates_since(0)
     }
 
-    /// Returns the updates since there were this many [`messages`](Self::messages).
+    /// Returns the updates so far, without those among the first `messages` of [`messages`](Self::messages).
     pub fn updates_since(
         &self,
         messages: usize,
@@ -159,12 +159,13 @@ impl AgentHarness {
         })
     }
 
-    /// Returns the method and `params` of all requests of the agent so far, in order.
+    /// Returns the method and `params` of all requests from the agent so far, in order.
     pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
         self.requests_since(0)
     }
 
-    /// Returns the requests of the agent since there were this many [`messages`](Self::messages).
+    /// Returns the requests from the agent so far, without those among the first `messages` of
+    /// [`messages`](Self::messages).
     pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
         let since = self.messages.get(messages..).unwrap_or_default().iter();
         since.filter_map(|message| match message.envelope()? {
@@ -173,7 +174,7 @@ impl AgentHarness {
         })
     }
 
-    /// Waits until `found` returns a value for a message, or for the messages before it.
+    /// Reads messages until `found` returns a value, and returns that value. `found` is called after each message.
     ///
     /// # Errors
     /// It does not come in time, or the agent closes the connection. `what` says what is missing.
@@ -185,7 +186,7 @@ impl AgentHarness {
         self.wait_within(self.wire.patience(), what, found).await
     }
 
-    /// Like [`until`](Self::until), for what depends on a model: it may take as long as a turn.
+    /// Like [`until`](Self::until), with the time limit of a turn: for anything that depends on a model.
     ///
     /// # Errors
     /// See [`until`](Self::until).
@@ -212,7 +213,7 @@ impl AgentHarness {
                             return Ok(found);
                         }
                     }
-                    None => return fail(format!("it closed its output before {what}")),
+                    None => return fail(format!("the agent closed its output before {what}")),
                 }
             }
         };
@@ -258,7 +259,7 @@ impl AgentHarness {
         Ok(came.into_iter().flatten().collect())
     }
 
-    /// Collects the messages that arrive within this time, at most a thousand. None need arrive.
+    /// Collects the messages that arrive within `time`, at most a thousand. There may be none.
     ///
     /// # Errors
     /// See [`Wire::next`].
@@ -275,8 +276,8 @@ impl AgentHarness {
         }
     }
 
-    /// Requires that the agent still responds to requests. `after` says after what. The request has a method that no
-    /// agent knows, to which each must respond.
+    /// Requires that the agent still responds to requests. It sends one with an unknown method, which must get an
+    /// error. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
     /// The agent does not respond.
@@ -284,7 +285,7 @@ impl AgentHarness {
         match self.request(UNKNOWN, json!({})).await {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!(
-                "it stopped responding after {after}: sent `{UNKNOWN}`: {why}"
+                "the agent stopped responding after {after}: sent `{UNKNOWN}`: {why}"
             )),
             Err(stop) => Err(stop),
         }
@@ -337,7 +338,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the default params of `initialize`, which support everything.
+    /// Returns default params for `initialize`, with every capability.
     #[must_use]
     pub fn initialize_params(&self) -> Value {
         match self.version {
@@ -366,7 +367,7 @@ impl AgentHarness {
         self.initialize_with(params).await
     }
 
-    /// Initializes the connection with the check's own params.
+    /// Like [`initialize`](Self::initialize), with the given params.
     ///
     /// # Errors
     /// See [`initialize`](Self::initialize).
@@ -375,7 +376,9 @@ impl AgentHarness {
         let spoken = said.get("protocolVersion").and_then(Value::as_u64);
         let wanted = u64::from(self.version.number());
         if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
-            return skip(format!("it speaks version {spoken}; expected {wanted}"));
+            return skip(format!(
+                "the agent speaks version {spoken}; expected {wanted}"
+            ));
         }
         self.initialized = Some(said.clone());
         Ok(said)
@@ -406,7 +409,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the auth method from the options, if any.
+    /// Returns the auth method chosen in the options, if any.
     #[must_use]
     pub fn login(&self) -> Option<&str> {
         self.options.login.as_deref()
@@ -430,7 +433,7 @@ impl AgentHarness {
         self.open_session_with(params).await
     }
 
-    /// Like [`open_session`](Self::open_session), with the check's own params.
+    /// Like [`open_session`](Self::open_session), with the given params.
     ///
     /// # Errors
     /// See [`open_session`](Self::open_session).

@@ -13,22 +13,22 @@ use super::verdict::{CheckStop, fail};
 use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
-/// The id of the session in all checks that are not about ids.
+/// The id of the session in all checks but those about ids.
 pub const SESSION: &str = "sess_check";
 
 /// A connection to a client, on which the check plays the agent.
 pub struct ClientHarness {
     /// The connection.
     pub wire: Wire,
-    /// The client's params of `initialize`.
+    /// The params of the client's `initialize`, once it has arrived.
     pub initialized: Option<Value>,
-    /// All messages of the client, in order.
+    /// All messages from the client, in order.
     pub messages: Vec<ReceivedMessage>,
-    /// The response to `initialize`, unless the check sends its own.
+    /// The result of `initialize`. A check can change it, or respond itself.
     pub introduction: Value,
     /// The result of `session/new`.
     pub session: Value,
-    /// The results of further requests, by method. Other methods are unknown to the agent.
+    /// The results of other requests, by method. The agent does not know any further methods.
     pub answers: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
@@ -36,14 +36,14 @@ pub struct ClientHarness {
     version: SchemaVersion,
 }
 
-/// A prompt of the client that is in flight.
+/// A prompt from the client that is in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedPrompt {
     /// The id of the request.
     pub id: Value,
-    /// The session.
+    /// The id of its session.
     pub session: String,
-    /// The prompt.
+    /// The content blocks.
     pub prompt: Value,
 }
 
@@ -117,7 +117,7 @@ impl ClientHarness {
     }
 
     /// Waits for a request or notification with this method, and returns its id (null for a notification) and params.
-    /// Messages before it are handled by [`serve`](Self::serve).
+    /// Requests that arrive before it are handled by [`serve`](Self::serve).
     ///
     /// # Errors
     /// It does not come in time, or the client closes the connection.
@@ -130,7 +130,7 @@ impl ClientHarness {
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
-                    return fail(format!("it closed its output before `{method}`"));
+                    return fail(format!("the client closed its output before `{method}`"));
                 };
                 if message.method() == method {
                     let id = message.0.get("id").cloned().unwrap_or_default();
@@ -141,11 +141,13 @@ impl ClientHarness {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(found) => found,
-            Err(_) => fail(format!("it did not send `{method}` within {patience:?}")),
+            Err(_) => fail(format!(
+                "the client did not send `{method}` within {patience:?}"
+            )),
         }
     }
 
-    /// Responds to a request as an agent with the fewest capabilities does.
+    /// Responds to a request as an agent with the minimum of capabilities does.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -173,7 +175,7 @@ impl ClientHarness {
         }
     }
 
-    /// Serves the client up to its first prompt.
+    /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
     /// It does not come in time, or the client closes the connection.
@@ -187,7 +189,7 @@ impl ClientHarness {
         })
     }
 
-    /// Sends an update of the session.
+    /// Sends an update for a session.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -196,7 +198,7 @@ impl ClientHarness {
         self.wire.notify("session/update", params).await
     }
 
-    /// Sends a text as a chunk of an agent message.
+    /// Sends text as a chunk of an agent message.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
@@ -229,7 +231,7 @@ impl ClientHarness {
             loop {
                 let Some(message) = self.next().await? else {
                     return fail(format!(
-                        "it closed its output before responding to request {id}"
+                        "the client closed its output before responding to request {id}"
                     ));
                 };
                 match message.envelope() {
@@ -249,7 +251,7 @@ impl ClientHarness {
         }
     }
 
-    /// Ends a turn.
+    /// Ends the turn of a prompt.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.

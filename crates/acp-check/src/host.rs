@@ -14,30 +14,30 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// The limit of responses that wait to be sent.
-const WAITING: usize = 64;
+/// The maximum number of responses that wait to be sent.
+const MAX_WAITING_RESPONSES: usize = 64;
 
-/// How permission requests are answered.
+/// How a check answers permission requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionReply {
-    /// The first option that allows is chosen.
+    /// Choose the first option that allows.
     #[default]
     Allow,
-    /// The first option that rejects is chosen.
+    /// Choose the first option that rejects.
     Reject,
-    /// The request stays pending: the check responds to it, or cancels.
+    /// Leave the request pending: the check responds to it, or cancels the turn.
     Hold,
-    /// The response is that of a cancelled turn.
+    /// Respond that the turn was cancelled.
     Cancel,
 }
 
-/// What an agent can use of the client.
+/// What a check lends the agent under test.
 pub struct CheckHost {
     /// How permission requests are answered.
     pub permission: PermissionReply,
-    /// Methods whose requests the check responds to itself.
+    /// Methods of requests that the check responds to itself.
     pub hold: Vec<&'static str>,
-    /// The ids of all terminals that were created.
+    /// The ids of all terminals created so far.
     pub created: Vec<String>,
     terminals: HostTerminals,
     sessions: HashMap<String, Arc<SessionTerminals>>,
@@ -47,7 +47,7 @@ pub struct CheckHost {
 
 impl CheckHost {
     pub(super) fn new() -> Self {
-        let (answers, finished) = mpsc::channel(WAITING);
+        let (answers, finished) = mpsc::channel(MAX_WAITING_RESPONSES);
         Self {
             permission: PermissionReply::default(),
             hold: Vec::new(),
@@ -59,14 +59,13 @@ impl CheckHost {
         }
     }
 
-    /// Registers a session, which may have terminals from now on.
+    /// Registers a session, so that it can have terminals.
     pub(super) fn open_session(&mut self, id: &str, cwd: PathBuf) {
         let terminals = self.terminals.session(cwd, |_| {});
         self.sessions.insert(id.to_owned(), Arc::new(terminals));
     }
 
-    /// Returns the id of the next request that is finished, and its response. Cancel safe: dropping the future loses
-    /// nothing.
+    /// Waits for the next request that the host has finished, and returns its id and response. Cancel safe.
     pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
         if let Some((_, Ok(answer))) = &finished {
@@ -76,7 +75,7 @@ impl CheckHost {
         finished
     }
 
-    /// Starts to handle a request of the agent. Returns `true` if the host will respond to it.
+    /// Starts to handle a request from the agent. Returns `false` if the check must respond to it.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
         if self.hold.contains(&method) {
             return false;
@@ -150,7 +149,7 @@ impl CheckHost {
     }
 }
 
-/// Returns the outcome of a permission request that chooses an option whose kind starts with `wanted`.
+/// Returns the response to a permission request that chooses the first option whose kind starts with `wanted`.
 fn permission_outcome(params: &Value, wanted: &str) -> Value {
     let options = params.get("options").and_then(Value::as_array);
     let option = options.into_iter().flatten().find(|option| {

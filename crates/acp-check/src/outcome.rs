@@ -6,14 +6,14 @@ use super::check::Check;
 use super::transcript::Transcript;
 use super::verdict::Verdict;
 
-/// The outcome of one check.
+/// A check that was run, with its verdict and the messages that led to it.
 #[derive(Debug)]
 pub struct CheckOutcome {
     /// The check.
     pub check: Check,
-    /// Its verdict.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The messages of the check.
+    /// The messages sent and received.
     pub transcript: Transcript,
     /// How long it took.
     pub took: Duration,

@@ -1,4 +1,4 @@
-//! Turns: those that run to their end, and those that are cancelled, delayed, or rejected by the client.
+//! Turns: complete ones, and those that are cancelled, delayed, or rejected by the client.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::options::AgentTask;
 use super::verdict::{CheckStop, fail, require, skip};
 use super::wire::ReceivedResponse;
 
-/// How long to watch for messages that must not come. It is long enough for what is on its way already.
+/// How long to watch for messages that must not arrive. Long enough for messages that are already on their way.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
 /// A finished turn.
@@ -20,9 +20,9 @@ pub(super) const QUIET: Duration = Duration::from_millis(300);
 pub struct CheckTurn {
     /// The stop reason.
     pub stop: String,
-    /// The session's updates between the prompt and its response: their `update`.
+    /// The session's updates between the prompt and its response: the `update` of each.
     pub updates: Vec<Value>,
-    /// The agent's requests meanwhile: method and `params`.
+    /// The method and `params` of each request from the agent during the turn.
     pub requests: Vec<(String, Value)>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
 }
 
 impl AgentHarness {
-    /// Sends a prompt, without waiting for its response.
+    /// Sends a prompt without waiting for its response, and returns the id of the request.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
@@ -85,7 +85,7 @@ impl AgentHarness {
         self.turn_since(session, answer, before)
     }
 
-    /// Waits for the response to a prompt, as long as a turn may take.
+    /// Waits for the response to a prompt, up to the time limit of a turn.
     ///
     /// # Errors
     /// There is none in time, or the agent closes the connection.
@@ -94,7 +94,7 @@ impl AgentHarness {
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
-                    return fail("it closed its output during a turn");
+                    return fail("the agent closed its output during a turn");
                 };
                 if let Some(Envelope::Response {
                     id: answered,
@@ -112,7 +112,7 @@ impl AgentHarness {
         }
     }
 
-    /// Returns the turn that a response ends, from the messages after the first `messages`.
+    /// Puts together the turn that ended with this response, from all messages after the first `messages`.
     ///
     /// # Errors
     /// The response is an error, or has no stop reason.
@@ -146,7 +146,7 @@ impl AgentHarness {
         })
     }
 
-    /// Sends nothing for a while (`QUIET`), and reads whatever comes meanwhile.
+    /// Reads messages for a while (`QUIET`), and sends nothing.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
@@ -160,7 +160,7 @@ impl AgentHarness {
         Ok(())
     }
 
-    /// Returns all responses to a request so far.
+    /// Returns all responses to a request that have arrived so far.
     #[must_use]
     pub fn answers_to(&self, id: &Value) -> Vec<ReceivedResponse> {
         let answers = self.messages.iter().filter_map(|message| {
@@ -172,7 +172,7 @@ impl AgentHarness {
         answers.collect()
     }
 
-    /// Returns the response to a prompt, which may have arrived already.
+    /// Waits for the response to a prompt, unless it has already arrived.
     ///
     /// # Errors
     /// See [`turn_answer`](Self::turn_answer).
@@ -183,7 +183,8 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and returns the response to its prompt, even if it is an error: an agent may fail.
+    /// Makes the agent do a task, and returns the response to the prompt. It may be an error: an agent is allowed to
+    /// fail.
     ///
     /// # Errors
     /// There is no response in time.
@@ -197,7 +198,7 @@ impl AgentHarness {
         self.turn_answer(&prompt).await
     }
 
-    /// Like [`turn`](Self::turn), for checks that are not about the response to a prompt.
+    /// Like [`turn`](Self::turn), but skips if the turn fails. For checks that are not about the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
@@ -210,7 +211,7 @@ impl AgentHarness {
         }
     }
 
-    /// Starts a long turn, waits until the agent is at work, and returns the id of the prompt.
+    /// Starts a long turn, waits until the agent is working, and returns the id of the prompt.
     ///
     /// # Errors
     /// The agent closes the connection; or, as a skip, the turn ends at once.
@@ -235,18 +236,18 @@ impl AgentHarness {
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
         self.hush().await?;
         require(!self.wire.has_ended(), || {
-            "it closed its output during a turn".to_owned()
+            "the agent closed its output during a turn".to_owned()
         })?;
         if self.answers_to(&prompt).is_empty() {
             Ok(prompt)
         } else {
             skip(
-                "the turn ended before it could be cancelled; use a longer task (--task long=TEXT)",
+                "the turn ended before it could be cancelled; use a longer task (--prompt-for long=TEXT)",
             )
         }
     }
 
-    /// Does something while the agent is at work, then cancels the turn and waits for its end.
+    /// Does something while the agent is working, then cancels the turn and waits for its end.
     ///
     /// # Errors
     /// See [`long_turn`](Self::long_turn); or the action fails, or the turn does not end.
@@ -277,7 +278,7 @@ impl AgentHarness {
         self.wire.notify("session/cancel", params).await
     }
 
-    /// Waits for the response to a cancelled prompt, whose stop reason must be `cancelled`.
+    /// Waits for the response to a cancelled prompt, and requires that its stop reason is `cancelled`.
     ///
     /// # Errors
     /// It has another stop reason, or there is no response.
@@ -286,7 +287,9 @@ impl AgentHarness {
             ReceivedResponse::Result(result) => {
                 let stop = &result["stopReason"];
                 require(stop == "cancelled", || {
-                    format!("the cancelled prompt ended with stop reason {stop}")
+                    format!(
+                        "the cancelled prompt ended with stop reason {stop}; expected \"cancelled\""
+                    )
                 })
             }
             ReceivedResponse::Error { code, message, .. } => fail(format!(
@@ -295,7 +298,7 @@ impl AgentHarness {
         }
     }
 
-    /// Sends a prompt that must succeed in spite of what `after` describes.
+    /// Requires that the next prompt succeeds. In the reason for a failure, `after` says what happened before.
     ///
     /// # Errors
     /// It fails.
@@ -310,7 +313,7 @@ impl AgentHarness {
         Ok(turn)
     }
 
-    /// Starts a task, and waits until the agent has sent a request that stays pending. Returns the id of the prompt,
+    /// Starts a task, and waits for a request with this method, which then stays pending. Returns the id of the prompt,
     /// the id of the request, and its params.
     ///
     /// # Errors
@@ -338,7 +341,7 @@ impl AgentHarness {
                     ));
                 }
                 if self.next().await?.is_none() {
-                    return fail("it closed its output during a turn");
+                    return fail("the agent closed its output during a turn");
                 }
             }
         };
@@ -348,8 +351,8 @@ impl AgentHarness {
         }
     }
 
-    /// Makes the agent do a task, and responds to its first `method` with `answer`: a `result` or an `error`. Returns
-    /// the response to the prompt.
+    /// Makes the agent do a task, and responds to its requests with this method with `answer`, which has a `result` or
+    /// an `error`. Returns the response to the prompt.
     ///
     /// # Errors
     /// See [`until_asked`](Self::until_asked); or the turn does not end.
@@ -365,8 +368,8 @@ impl AgentHarness {
         self.end_of(&prompt).await
     }
 
-    /// Responds to the pending request, and to similar ones that have come meanwhile, with a `result` or an `error`.
-    /// From then on, no request stays pending.
+    /// Responds to the pending request and to similar ones that arrived meanwhile with `answer`, which has a `result`
+    /// or an `error`. Later requests are handled by the host again.
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.

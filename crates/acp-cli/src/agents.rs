@@ -121,7 +121,7 @@ fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
     }
 }
 
-/// Returns the agents of the project, which must define some.
+/// Returns the agents that the project defines, or an error if it defines none.
 fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = directory(cwd)?;
     ProjectAgents::of(&cwd)?.ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! The command line. Each command, or group of commands, has its arguments in a file of its own; arguments that
-//! several commands share are in `shared.rs` and `agent_choice.rs`. This file joins them for `main.rs`.
+//! The command line. Each command, or group of commands, has its arguments in its own file; `shared.rs` and
+//! `agent_choice.rs` have arguments of several commands. This file joins them for `main.rs`.
 
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
@@ -33,7 +33,6 @@ use self::trace::TraceArgs;
 #[command(
     name = "acp",
     version,
-    about,
     propagate_version = true,
     max_term_width = 100,
     after_long_help = EXAMPLES
@@ -60,7 +59,7 @@ pub(crate) struct CliArgs {
 #[command(defer = true)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one, for as long as the program runs"
+    reason = "only one value exists, until the program exits"
 )]
 pub(crate) enum CliCommand {
     /// Run one turn: send a prompt to an agent and print what it does.
@@ -98,7 +97,7 @@ pub(crate) enum CliCommand {
 
     /// List, name, archive and export an agent's sessions.
     ///
-    /// Without a subcommand, list them. Continue a session with `acp run --session NAME` or
+    /// Without a subcommand, list up to 10,000 sessions. Continue a session with `acp run --session NAME` or
     /// `acp run --resume ID`; `acp chat` has the same options.
     Sessions(SessionsArgs),
 
@@ -153,11 +152,11 @@ pub(crate) enum CliCommand {
 
 const EXAMPLES: &str = "\
 Examples:
-  acp run \"Why does the build fail?\"                # one turn of the bundled agent
-  acp run \"Fix the build\" -- gemini --acp           # ... of any other agent
+  acp run \"Why does the build fail?\"                 # one turn of the bundled agent
+  acp run \"Fix the build\" -- gemini --acp            # any other agent
   acp chat --agent goose                             # a conversation
   acp agents                                         # agents that --agent knows
-  acp check agent -- gemini --acp                    # does it conform?
+  acp check agent -- gemini --acp                    # does it conform to the specification?
   acp trace today.trace -- gemini --acp              # record its messages
 
 Run `acp COMMAND --help` for the options and examples of one command.";

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     exit.report()
 }
 
-/// Runs the future of an async command to its end, on a runtime of its own.
+/// Runs the future of an async command to completion, on its own runtime.
 // Not inlined: the caller's stack frame would have space for the futures of all commands at once.
 #[inline(never)]
 fn block_on(work: impl Future<Output = CommandExit>) -> CommandExit {

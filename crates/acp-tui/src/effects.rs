@@ -1,4 +1,4 @@
-//! Performs effects, each in its own task, which ends with an event.
+//! Performs effects. Each effect runs in its own task and ends with an event.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,29 +21,30 @@ use crate::images::DecodeTask;
 use crate::setup::{AgentSpec, SessionSource};
 use crate::terminal::ChatTerminal;
 
-/// The minimum time between two wake-ups for thread changes, so that a stream does not wake the chat for each chunk.
-const PACE: Duration = Duration::from_millis(16);
+/// The minimum time between two wake-ups for a thread's changes, so that a stream does not wake the chat for every
+/// chunk.
+const MIN_WAKE_INTERVAL: Duration = Duration::from_millis(16);
 
-/// The worker that performs effects.
+/// A worker that performs effects.
 pub(crate) struct EffectWorker {
     events: mpsc::Sender<ChatEvent>,
     environment: Arc<ChatEnvironment>,
     watches: HashMap<TabKey, AbortHandle>,
-    /// The directory for clipboard images, deleted when the chat ends.
+    /// The directory for clipboard images, which is deleted when the chat ends.
     paste_dir: Option<Arc<TempDir>>,
 }
 
 impl EffectWorker {
-    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, around: Arc<ChatEnvironment>) -> Self {
+    pub(crate) fn new(events: mpsc::Sender<ChatEvent>, environment: Arc<ChatEnvironment>) -> Self {
         Self {
             events,
-            environment: around,
+            environment: environment,
             watches: HashMap::new(),
             paste_dir: None,
         }
     }
 
-    /// Starts an effect. Waits only for effects that need the terminal to themselves.
+    /// Starts performing an effect. Waits only for effects that need the terminal to themselves.
     pub(crate) async fn perform(
         &mut self,
         effect: ChatEffect,
@@ -91,7 +92,7 @@ impl EffectWorker {
         Ok(())
     }
 
-    /// Runs work in a task and sends the event that the work ends with.
+    /// Runs a future in a task and sends the event that it returns.
     fn spawn_task(&self, work: impl Future<Output = Option<ChatEvent>> + Send + 'static) {
         let events = self.events.clone();
         tokio::spawn(async move {
@@ -103,38 +104,46 @@ impl EffectWorker {
     }
 
     fn start(&self, effect: ChatEffect) {
-        let around = Arc::clone(&self.environment);
+        let environment = Arc::clone(&self.environment);
         match effect {
             ChatEffect::StartAgent {
                 agent,
                 stamp,
                 spec,
-                desk,
+                questions,
                 notes,
             } => {
                 let events = self.events.clone();
                 self.spawn_task(async move {
-                    let ended = |trouble| {
+                    let ended = |failure| {
                         Some(ChatEvent::AgentEnded {
                             agent,
                             stamp,
-                            trouble,
+                            failure,
                         })
                     };
-                    let process = match agent::spawn(&spec, &around.cwd, &notes) {
+                    let process = match agent::spawn(&spec, &environment.cwd, &notes) {
                         Ok(process) => process,
-                        Err(trouble) => return ended(trouble),
+                        Err(failure) => return ended(failure),
                     };
-                    around.wake.notify_one();
+                    environment.wake.notify_one();
                     let spawned = ChatEvent::AgentSpawned {
                         agent,
                         stamp,
                         process: Arc::clone(&process),
                     };
                     events.send(spawned).await.ok()?;
-                    let link = match agent::connect(&spec, &around, process, &desk, &notes).await {
+                    let link = match agent::connect(
+                        &spec,
+                        &environment,
+                        process,
+                        &questions,
+                        &notes,
+                    )
+                    .await
+                    {
                         Ok(link) => link,
-                        Err(trouble) => return ended(trouble),
+                        Err(failure) => return ended(failure),
                     };
                     let connected = ChatEvent::AgentConnected {
                         agent,
@@ -158,9 +167,11 @@ impl EffectWorker {
                 link,
                 spec,
                 how,
-                wishes,
+                initial_options,
             } => self.spawn_task(async move {
-                let result = link.open(&spec, &around.cwd, &how, &wishes).await;
+                let result = link
+                    .open(&spec, &environment.cwd, &how, &initial_options)
+                    .await;
                 let name = match &how {
                     SessionSource::Existing(id) => {
                         let named = read_names(spec.names.clone()).await.into_iter();
@@ -347,7 +358,7 @@ impl EffectWorker {
             loop {
                 seen = thread.changed(seen).await;
                 wake.notify_one();
-                tokio::time::sleep(PACE).await;
+                tokio::time::sleep(MIN_WAKE_INTERVAL).await;
             }
         });
         if let Some(before) = self.watches.insert(tab, watch.abort_handle()) {
@@ -355,7 +366,7 @@ impl EffectWorker {
         }
     }
 
-    /// Stops everything that is running and waits for it to end.
+    /// Stops everything that is running and waits until it has ended.
     pub(crate) async fn end(&self, app: &App) {
         for watch in self.watches.values() {
             watch.abort();
@@ -390,7 +401,7 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     }
 }
 
-/// Writes a new file without ever overwriting an existing one.
+/// Writes a new file. Fails if the file exists.
 fn write_new(file: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create_new(file)?;
@@ -425,7 +436,7 @@ async fn log_in_in_terminal(
         Ok(exit) if exit.success() => Ok(()),
         Ok(exit) => Err(AgentFailure::Rejected(format!("the agent failed ({exit})"))),
         Err(e) => Err(AgentFailure::Rejected(format!(
-            "cannot start the agent's program: {e}"
+            "cannot start the login program: {e}"
         ))),
     }
 }
@@ -437,7 +448,7 @@ const EDITORS: &[&str] = if cfg!(windows) {
     &["vi", "nano"]
 };
 
-/// Returns the command line of the configured editor, or of an installed one.
+/// Returns the command line of the configured editor, or else of an installed one.
 fn editor_command() -> Option<String> {
     let set = |name| {
         std::env::var(name)
@@ -452,12 +463,12 @@ fn editor_command() -> Option<String> {
     })
 }
 
-/// Edits text in the user's own editor.
+/// Lets the user edit text in their own editor.
 async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(
-            "no editor found: set VISUAL or EDITOR ({} not found either)",
-            EDITORS.join(" or ")
+            "no editor found (tried {}); set VISUAL or EDITOR",
+            EDITORS.join(", ")
         ));
     };
     let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");

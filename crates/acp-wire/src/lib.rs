@@ -44,5 +44,5 @@ pub use method::{
 };
 pub use raw_object::RawObject;
 
-/// The value of a `_meta` field: the specification's page "Extensibility", "The `_meta` Field".
+/// The value of a `_meta` field. See the specification's page "Extensibility", "The `_meta` Field".
 pub type Meta = serde_json::Map<String, serde_json::Value>;

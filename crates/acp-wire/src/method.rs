@@ -1,4 +1,4 @@
-//! Methods, and the macro that generates the table of them.
+//! Protocol methods, and the macro that generates the method tables.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
 
-/// The side that sends a message.
+/// The side of a connection that sends a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
-    /// The client, to the agent.
+    /// The client sends it to the agent.
     Client,
-    /// The agent, to the client.
+    /// The agent sends it to the client.
     Agent,
-    /// Either side.
+    /// Either side sends it.
     Either,
 }
 
@@ -29,9 +29,9 @@ pub enum MethodKind {
 /// A capability that the receiver of a method must support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capability {
-    /// Its path in the capabilities of that side, such as `sessionCapabilities.delete`.
+    /// The path of the capability in the receiver's capabilities, such as `sessionCapabilities.delete`.
     pub path: &'static str,
-    /// Whether it is a boolean. Otherwise it is an object.
+    /// Whether the capability is a boolean. Otherwise it is an object.
     pub is_flag: bool,
 }
 
@@ -39,19 +39,21 @@ pub struct Capability {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Method {
-    /// The name on the wire, such as `session/prompt`.
+    /// The name in messages, such as `session/prompt`.
     pub name: &'static str,
-    /// The side that sends it.
+    /// The side that sends the message.
     pub sender: Sender,
-    /// Whether it expects a response.
+    /// Whether the message expects a response.
     pub kind: MethodKind,
-    /// The type of its `params`.
+    /// The name of the type of its `params`.
     pub params: &'static str,
-    /// The type of its `result`; `None` for a notification.
+    /// The name of the type of its `result`. `None` for a notification.
     pub result: Option<&'static str>,
-    /// The capability that it requires. `None` if it may always be sent, or if no single capability decides.
+    /// The capability that the receiver must support. `None` if the method may always be sent, or if no single
+    /// capability decides.
     pub capability: Option<Capability>,
-    /// Why the method is in the table although the stable schema of its version does not have it; `None` if it does.
+    /// Why the table has a method that the stable schema of its version does not have. `None` if the stable schema has
+    /// the method.
     pub unstable: Option<&'static str>,
 }
 
@@ -89,7 +91,7 @@ impl Method {
         }
     }
 
-    // The notes that may follow a row of the table.
+    // The notes that may follow a row of the table, as builder methods.
 
     pub(crate) const fn shared(self) -> Self {
         self
@@ -122,7 +124,7 @@ impl Method {
         }
     }
 
-    /// Returns `true` if the receiver supports this method. `capabilities` are the receiver's own, from `initialize`.
+    /// Returns `true` if a receiver with these capabilities, taken from `initialize`, supports this method.
     #[must_use]
     pub fn is_offered(&self, capabilities: &serde_json::Value) -> bool {
         let Some(needed) = self.capability else {
@@ -142,8 +144,8 @@ impl Method {
     }
 }
 
-/// A handler of messages of a type, with a result of type `O`:
-/// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass a message to the
+/// A handler of one type of message, with a result of type `O`.
+/// [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle) and similar functions pass each message to the
 /// implementation for its type. A message without a handler is a compile error.
 pub trait MessageHandler<M, O> {
     /// Handles the message.
@@ -152,7 +154,7 @@ pub trait MessageHandler<M, O> {
 
 /// The `params` of a request, with its method and the type of its response.
 pub trait Request: Serialize + DeserializeOwned + Send + 'static {
-    /// The method's name.
+    /// The name of the method.
     const METHOD: &'static str;
     /// The type of the response's `result`.
     type Response: Serialize + DeserializeOwned + Send + 'static;
@@ -160,28 +162,28 @@ pub trait Request: Serialize + DeserializeOwned + Send + 'static {
 
 /// The `params` of a notification, with its method.
 pub trait Notification: Serialize + DeserializeOwned + Send + 'static {
-    /// The method's name.
+    /// The name of the method.
     const METHOD: &'static str;
 }
 
 /// The reason why a message could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The method does not exist in this direction.
+    /// The method does not exist, or is not sent in this direction.
     #[error("method not found: {0}")]
     UnknownMethod(String),
-    /// The method is known, but its params or result do not match.
+    /// The method exists, but its params or result do not match it.
     #[error("{method}: {source}")]
     Invalid {
-        /// The method.
+        /// The name of the method.
         method: String,
-        /// What is wrong, and where.
+        /// What is invalid, and where.
         source: serde_json::Error,
     },
 }
 
-/// Reads `params`. Missing params and `null` are read as an empty object, which is what peers mean by them. A lone
-/// surrogate escape in a string is read as U+FFFD.
+/// Reads the `params` of a message. Missing params and `null` are read as an empty object, which is what peers mean by
+/// them. A lone surrogate escape in a string is read as U+FFFD.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -199,8 +201,8 @@ pub fn read_params<T: DeserializeOwned>(
     })
 }
 
-/// Reads a `result`. `null` is read as an empty object: several empty results are documented as `null` in one place
-/// and as an object in another.
+/// Reads the `result` of a response. `null` is read as an empty object, because the specification documents several
+/// empty results as `null` in one place and as an object in another.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -208,12 +210,12 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
     read_params(method, Some(result))
 }
 
-/// Generates the method table of one version: `METHODS`, and an enum of the messages in each direction. There is no
-/// other list of methods. Notes follow a row's types:
+/// Generates the method table of one version: `METHODS`, and an enum of the messages in each direction. Methods are
+/// listed nowhere else. Notes follow a row's types:
 ///
-/// - `shared`, which comes first: the types are those of version 1, which already have the method's name.
-/// - `needs "path"`, `needs_flag "path"`: the capability that it requires, an object or a boolean.
-/// - `unstable "…"`: the stable schema does not have it, and why it is here.
+/// - `shared`, which comes first: the types are those of version 1, which already name the method.
+/// - `needs "path"`, `needs_flag "path"`: the capability that the receiver must support, an object or a boolean.
+/// - `unstable "reason"`: why the table has a method that the stable schema does not have.
 macro_rules! method_table {
     (
         requests { $(
@@ -227,7 +229,7 @@ macro_rules! method_table {
             }
         )+ }
     ) => {
-        /// Every method of this version of the protocol.
+        /// All methods of this version of the protocol.
         pub const METHODS: &[crate::Method] = &[
             $($(
                 crate::Method::request($name, crate::Sender::$sender, stringify!($params), stringify!($result))
@@ -239,7 +241,7 @@ macro_rules! method_table {
             )+)+
         ];
 
-        /// Returns the method with this name.
+        /// Returns the method with this name, if there is one.
         #[must_use]
         pub fn method(name: &str) -> Option<&'static crate::Method> {
             METHODS.iter().find(|method| method.name == name)
@@ -278,11 +280,11 @@ macro_rules! method_table {
         #[non_exhaustive]
         pub enum $enum {
             $( $($va)* $var($params), )+
-            /// A method of an extension, whose name starts with `_`.
+            /// A message of an extension, whose method starts with `_`.
             Extension(crate::v1::Extension),
         }
         impl $enum {
-            /// Reads the message with this `method` and `params`.
+            /// Reads a message from its `method` and `params`.
             ///
             /// # Errors
             /// The method does not exist in this direction, or `params` do not match it.
@@ -293,7 +295,7 @@ macro_rules! method_table {
                     _ => Err(crate::ReadError::UnknownMethod(method.to_owned())),
                 }
             }
-            /// Returns the method's name.
+            /// Returns the name of the method.
             #[must_use]
             pub fn method(&self) -> &str {
                 match self { $( Self::$var(_) => $name, )+ Self::Extension(ext) => &ext.method }

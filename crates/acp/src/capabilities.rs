@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report: those required by the offered version 1 methods that `sender`, the other side,
-/// may call.
+/// Returns the capabilities to report in `initialize`: those that `sender`, the other side, needs for the optional
+/// version 1 methods that this side implements.
 pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
     sender: Sender,
     is_offered: impl Fn(&str) -> bool,
@@ -27,7 +27,7 @@ pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
 
-/// Adds a capability and the objects that contain it.
+/// Adds a capability, and the objects around it that do not exist yet.
 fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capability) {
     let mut object = capabilities;
     let mut names = capability.path.split('.').peekable();
@@ -42,8 +42,8 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
     }
 }
 
-/// Returns the version 1 name of the prompt capability that this content requires and the agent lacks: Prompt turn,
-/// "User Message".
+/// Returns the version 1 name of the prompt capability that this content requires and the agent lacks, if any. See the
+/// specification's page "Prompt Turn", "User Message".
 pub(crate) fn missing_prompt_capability(
     takes: &PromptCapabilities,
     content: &[ContentBlock],
@@ -56,8 +56,8 @@ pub(crate) fn missing_prompt_capability(
     })
 }
 
-/// Returns the MCP capability that a server requires and the agent lacks: Session setup, "MCP Servers". In version 1,
-/// every agent supports `stdio`.
+/// Returns the MCP capability that this server requires and the agent lacks, if any. In version 1, every agent supports
+/// `stdio`. See the specification's page "Session Setup", "MCP Servers".
 pub(crate) fn missing_mcp_capability(
     connects: &McpCapabilities,
     stdio: bool,
@@ -71,12 +71,13 @@ pub(crate) fn missing_mcp_capability(
     }
 }
 
-/// Returns this library's name and version. Version 2 requires both, so they are reported if the program sets none.
+/// Returns the name and version of this library. They are reported for programs that do not set their own, because
+/// version 2 requires both.
 pub(crate) fn library_implementation() -> Implementation {
     Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns the error for a capability that the agent does not support.
+/// Creates the error for a capability that the agent does not support.
 pub(crate) fn agent_capability_error(what: impl Into<String>) -> Error {
     Error::Unsupported {
         peer: "agent",

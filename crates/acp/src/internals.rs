@@ -1,4 +1,4 @@
-//! Internals that are exposed to this project's fuzzers (`fuzz/checks`) and tests.
+//! Internals that this project's fuzzers (`fuzz/checks`) and tests need.
 //!
 //! Requires the cargo feature `__internals`. Not covered by semantic versioning.
 
@@ -12,7 +12,7 @@ pub const HEAD: usize = frame::HEAD;
 /// How many bytes are kept from the end of an oversized line.
 pub const TAIL: usize = frame::TAIL;
 
-/// Estimates the memory that a message takes once it has been parsed, in bytes.
+/// Returns an estimate of how much memory a message takes once it has been parsed, in bytes.
 #[must_use]
 pub fn memory(message: &[u8]) -> usize {
     memory::memory_of(message)
@@ -44,7 +44,7 @@ pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
 pub enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose text was extracted. This never occurs here.
+    /// A response whose text was extracted, which does not occur here.
     LargeText,
     /// A line over the limit.
     Oversized {

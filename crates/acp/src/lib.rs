@@ -37,7 +37,7 @@
         dead_code,
         unreachable_pub,
         unused_imports,
-        reason = "code for the features is compiled but unused without them"
+        reason = "without these features, some of the code is unused"
     )
 )]
 

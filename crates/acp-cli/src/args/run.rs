@@ -105,8 +105,8 @@ impl RunArgs {
 
 const EXAMPLES_AND_EXIT_CODES: &str = "\
 Examples:
-  acp run \"/read src/main.rs:1-20\"                  # the bundled agent
-  acp run --agent goose \"Why does the build fail?\"  # another agent, by name
+  acp run \"/read src/main.rs:1-20\"                   # the bundled agent
+  acp run --agent goose \"Why does the build fail?\"   # another agent, by name
   acp run \"Why does the build fail?\" -- gemini --acp
   git diff | acp run --format quiet --allow none \"Review this\" > review.md
   acp run --session build \"Fix the build\"           # start or continue a session

@@ -179,7 +179,7 @@ pub(crate) struct ExportSessionArgs {
     pub(crate) cwd: PathBuf,
 }
 
-/// The exit codes of all these commands, below the examples of each.
+/// Adds the exit codes of all these commands to the examples of one.
 macro_rules! with_exit_codes {
     ($examples:literal) => {
         concat!(
@@ -187,7 +187,7 @@ macro_rules! with_exit_codes {
             "
 
 Exit codes:
-    0  success; at most 10,000 sessions are listed
+    0  success
     1  the agent returned an error, or the output could not be written
     2  invalid command line, or not supported by the agent
     3  the agent could not be started, exited, or closed the connection
@@ -200,10 +200,10 @@ const EXAMPLES: &str = with_exit_codes!(
     "\
 Examples:
   acp sessions                                       # list sessions
-  acp sessions --agent goose --cwd .                 # ... of this directory
+  acp sessions --agent goose --cwd .                 # only those of this directory
   acp sessions rename build \"The new build\"
   acp sessions export build --out build.md
-  acp run --session build \"Fix the build\"           # continue a session"
+  acp run --session build \"Fix the build\"            # continue a session"
 );
 
 const NAME_EXAMPLES: &str = "\

@@ -10,8 +10,8 @@ use clap::ValueEnum;
 
 use crate::exit::CommandExit;
 
-/// The name of the directory for reverted files, inside the state directory.
-const UNDONE: &str = "undone";
+/// The name of the directory for reverted files, in the state directory.
+const UNDONE_DIRECTORY: &str = "undone";
 
 // The sandbox.
 #[derive(Debug, Clone, clap::Args)]
@@ -19,8 +19,8 @@ pub(crate) struct SandboxArgs {
     /// Run agents and commands in a sandbox.
     ///
     /// They can read everything, but write only to a temporary directory of their own and to --writable
-    /// directories. MODE is `workspace` (the default) to let them write to the session's directories, too;
-    /// `read-only` not to, except for the agent's own state if its location is known; or `off`. Append
+    /// directories. With MODE `workspace`, the default, they can also write to the session's directories; with
+    /// `read-only`, to the agent's own state instead, if its location is known. `off` disables the sandbox. Append
     /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
     ///
     /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
@@ -44,7 +44,7 @@ pub(crate) struct SandboxArgs {
 /// The value of `--sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SandboxMode {
-    /// Where writing is allowed, if given.
+    /// Where writing is allowed, unless that is left to the policy.
     pub(crate) writes: Option<SandboxWrites>,
     pub(crate) no_network: bool,
 }
@@ -54,7 +54,7 @@ pub(crate) struct SandboxMode {
 pub(crate) enum SandboxWrites {
     /// The session's directories.
     Workspace,
-    /// Not even the session's directories.
+    /// Nowhere, not even in the session's directories.
     ReadOnly,
     /// No sandbox.
     Off,
@@ -93,7 +93,7 @@ impl FromStr for SandboxMode {
     }
 }
 
-/// A TCP port that may be connected to.
+/// A TCP port that may be connected to in a sandbox without network access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ReachablePort(pub(crate) u16);
 
@@ -110,8 +110,8 @@ impl FromStr for ReachablePort {
 }
 
 impl SandboxArgs {
-    /// Returns the rules of the sandbox, or `None` for no sandbox. A given policy of `reads` or `none` implies a
-    /// read-only sandbox, unless `--sandbox` says where writing is allowed.
+    /// Returns the rules of the sandbox, or `None` for no sandbox. A policy of `reads` or `none` implies a read-only
+    /// sandbox, unless `--sandbox` says where writing is allowed.
     ///
     /// # Errors
     /// A --writable directory does not exist, or --writable or --reachable is given without the sandbox it needs.
@@ -146,7 +146,7 @@ impl SandboxArgs {
         let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
         let mut rules = rules.writable(writable);
         if let Some(state) = paths::state_dir() {
-            rules = rules.undone_directory(state.join(UNDONE));
+            rules = rules.undone_directory(state.join(UNDONE_DIRECTORY));
         }
         if mode.is_some_and(|mode| mode.no_network) {
             let ports = self.reachable.iter().map(|ReachablePort(port)| *port);
@@ -202,7 +202,7 @@ impl SessionArgs {
         }
     }
 
-    /// Returns the MCP servers of --mcp, and those configured for the agent whose names are not among them.
+    /// Returns the MCP servers from `--mcp`, and those configured for the agent under other names.
     pub(crate) fn servers(
         &self,
         configured: Vec<McpServer>,
@@ -222,7 +222,7 @@ impl SessionArgs {
     }
 }
 
-/// Returns the directory of `--cwd` as an absolute path without symlinks.
+/// Returns `cwd` as an absolute path without symlinks.
 pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, CommandExit> {
     std::fs::canonicalize(cwd)
         .map_err(|e| CommandExit::usage(format!("--cwd {}: {e}", cwd.display())))
@@ -250,14 +250,14 @@ pub(crate) struct ProtocolArg {
 }
 
 impl ProtocolArg {
-    /// Returns the version to offer to an agent.
+    /// Returns the protocol version to offer to an agent.
     pub(crate) fn of(agent: &AgentChoice) -> Self {
         Self {
             protocol: agent.protocol,
         }
     }
 
-    /// Sets the version in the options of a connection.
+    /// Sets the protocol version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()
@@ -288,7 +288,7 @@ mod tests {
             };
             args.rules(policy).unwrap()
         };
-        let kept = paths::state_dir().unwrap().join(UNDONE);
+        let kept = paths::state_dir().unwrap().join(UNDONE_DIRECTORY);
         let workspace = SandboxRules::new().undone_directory(kept);
         let read_only = workspace.clone().read_only();
         for policy in [None, Some(Policy::Ask), Some(Policy::All)] {

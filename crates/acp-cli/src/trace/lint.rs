@@ -13,8 +13,8 @@ use crate::args::trace::{LintArgs, LintFormat};
 use crate::exit::CommandExit;
 use crate::screen::{self, Styles};
 
-/// How much output is collected before it is printed, in bytes.
-const PRINT: usize = 64 * 1024;
+/// How many bytes of output to collect before printing them.
+const PRINT_SIZE: usize = 64 * 1024;
 
 pub(super) fn lint(args: &LintArgs) -> CommandExit {
     let of_file =
@@ -34,7 +34,7 @@ pub(super) fn lint(args: &LintArgs) -> CommandExit {
             }
             Err(e) => return of_file(&e),
         }
-        if told.out.len() > PRINT && !told.print() {
+        if told.out.len() > PRINT_SIZE && !told.print() {
             return CommandExit::UNREAD;
         }
     }
@@ -177,7 +177,7 @@ impl<'a> LintOutput<'a> {
         }
     }
 
-    /// Prints the collected output. Returns `false` if nobody reads it any more.
+    /// Prints the collected output. Returns `false` if stdout was closed by its reader.
     fn print(&mut self) -> bool {
         let printed = screen::print(self.out.as_bytes());
         self.out.clear();
@@ -185,8 +185,8 @@ impl<'a> LintOutput<'a> {
     }
 }
 
-/// Returns the count and its noun, singular or plural.
-fn counted(count: u64, what: &str) -> String {
+/// Returns a count with its noun, singular or plural.
+pub(super) fn counted(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),

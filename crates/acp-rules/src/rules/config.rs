@@ -1,4 +1,4 @@
-//! Rules about modes and config options: a client chooses only from what the agent offers.
+//! Rules about modes and config options: a client sets only values that the agent offers.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ rules! {
 pub(super) struct SessionConfig {
     modes: Option<Vec<String>>,
     options: Option<Vec<ConfigOption>>,
-    /// The previous options, and when they were replaced. The client may not have seen the new options yet.
+    /// The previous options, and when they were replaced. The client may not have received the new ones yet.
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
@@ -133,8 +133,9 @@ impl SessionConfig {
             before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
         if !fits(options) && !crossed {
             let value = &params["value"];
-            let text =
-                format!("sets option {option:?} to {value}, but there is no such option or value");
+            let text = format!(
+                "sets option {option:?} to {value}, but that option or value does not exist"
+            );
             found.add(&VALUE, Side::Client, text);
         }
     }

@@ -18,28 +18,28 @@ use crate::draw_context::DrawContext;
 use crate::images::ImageCanvas;
 use crate::text::wrap::wrap;
 
-/// What to lay out.
+/// An item to lay out, and how.
 pub(super) struct ItemRequest<'a> {
     pub(super) thread: &'a Thread,
     pub(super) item: &'a Item,
     pub(super) width: u16,
-    /// Whether the user has expanded or collapsed it.
+    /// Whether the user has expanded or collapsed the item; `None` for neither.
     pub(super) is_open: Option<bool>,
     /// Whether this is the last item of a thread that is working.
     pub(super) is_running: bool,
     pub(super) detail: DetailState,
     /// The number of the current drawing.
     pub(super) drawing: u64,
-    /// When this drawing stops laying out.
+    /// The time at which this drawing stops laying out.
     pub(super) deadline: Instant,
 }
 
 /// The layout of an item.
 #[derive(Default)]
 pub(super) struct ItemLayout {
-    /// What the layout was made for.
+    /// The values that the layout depends on, as of its last update.
     key: Option<ItemLayoutKey>,
-    /// The drawing that last updated it; once per drawing is enough.
+    /// The drawing that last updated the layout, because one update per drawing is enough.
     drawing: u64,
     /// Whether the item is expanded.
     pub(super) is_open: bool,
@@ -54,9 +54,9 @@ struct ItemLayoutKey {
     is_open: Option<bool>,
     is_running: bool,
     detail: DetailState,
-    /// Changes when its terminals print something or the contents below it change.
+    /// Changes when one of the item's terminals prints something, or when the contents of a subagent change.
     content_revision: u64,
-    /// What the item's images are drawn on.
+    /// The canvas for the item's images.
     images: Option<ImageCanvas>,
 }
 
@@ -207,12 +207,12 @@ impl ItemLayout {
         self.body = ItemBody::Message(laid);
     }
 
-    /// Whether this drawing updated the layout, and part of the item is not laid out yet.
+    /// Returns whether this drawing updated the layout without finishing it.
     pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
         self.drawing == drawing && self.is_unfinished()
     }
 
-    /// Whether part of the item is not laid out yet.
+    /// Returns whether part of the item is not laid out yet.
     pub(super) fn is_unfinished(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_unfinished(),
@@ -222,7 +222,7 @@ impl ItemLayout {
         }
     }
 
-    /// Whether the item has code whose highlighting is pending.
+    /// Returns whether the item contains code whose highlighting is pending.
     fn is_waiting(&self) -> bool {
         match &self.body {
             ItemBody::Message(message) => message.is_waiting(),
@@ -251,7 +251,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the style that all of the item's text shares.
+    /// Returns the style of the item's text.
     pub(super) fn style(&self, look: &DrawContext<'_>) -> Style {
         match &self.body {
             ItemBody::Message(message) => message.style(look),
@@ -259,7 +259,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the image that has a row on this line, and which row that is.
+    /// Returns the image that extends to line `n`, and which of its rows that is.
     pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
         match &self.body {
             ItemBody::Message(message) => message.image(n),
@@ -268,7 +268,7 @@ impl ItemLayout {
         }
     }
 
-    /// Returns the symbol in the margin.
+    /// Returns the item's symbol in the margin.
     pub(super) fn mark(&self, look: &DrawContext<'_>) -> (&'static str, Style) {
         match &self.body {
             ItemBody::Message(message) => message.mark(look),
@@ -277,7 +277,7 @@ impl ItemLayout {
     }
 }
 
-/// Describes sender and receiver, with subagents by name.
+/// Describes the sender and the receiver of a message, with subagents by name.
 fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) -> String {
     let name = |id: &Option<acp::v1::SessionId>| {
         let subagent = thread.subagent(id.as_ref()?)?;
@@ -290,7 +290,7 @@ fn direction_text(message: &acp::thread::ThreadSessionMessage, thread: &Thread) 
     }
 }
 
-/// Builds a line with a mark before the text.
+/// Builds a line that starts with a mark.
 fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
     Line::from(vec![
         Span::styled(mark, style),

@@ -1,4 +1,4 @@
-//! The negotiation of version and capabilities: the specification's page Initialization.
+//! The negotiation of the version and the capabilities. See the specification's page "Initialization".
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::capabilities::{library_implementation, offered_capabilities};
 use crate::dialect;
 use crate::object::{object, to_raw_value};
 
-/// The client of a connection: its name, its protocol version and its capabilities.
+/// The client's side of a connection: its name, its protocol version and its capabilities.
 #[derive(Debug, Clone)]
 pub struct ClientInfo {
     version: ProtocolVersion,
@@ -47,7 +47,7 @@ impl ClientInfo {
         self.version == ProtocolVersion::V2
     }
 
-    /// Returns the client's capabilities, converted to version 1 if the client speaks version 2.
+    /// Returns the client's capabilities, in the form of version 1 whichever version was negotiated.
     #[must_use]
     pub fn capabilities(&self) -> &ClientCapabilities {
         &self.capabilities
@@ -59,13 +59,13 @@ impl ClientInfo {
         self.info.as_ref()
     }
 
-    /// Returns `true` if the client shows display terminals. They are part of version 2; clients of version 1 can
-    /// declare support in `_meta`.
+    /// Returns `true` if the client can show display terminals. In version 2, every client can. In version 1, a client
+    /// may declare support in `_meta`.
     #[must_use]
     pub fn supports_display_terminals(&self) -> bool {
         let meta = self.capabilities.meta.as_ref();
-        let told = meta.and_then(|meta| meta.get("terminal_output"));
-        self.is_v2() || told == Some(&serde_json::Value::Bool(true))
+        let terminal_output = meta.and_then(|meta| meta.get("terminal_output"));
+        self.is_v2() || terminal_output == Some(&serde_json::Value::Bool(true))
     }
 
     pub(crate) fn supports_plans(&self) -> bool {
@@ -90,8 +90,8 @@ pub(crate) enum VersionedInitializeResponse {
     V2(v2::InitializeResponse),
 }
 
-/// Reads `initialize` and builds the response. Negotiates the requested version if it is supported, and the latest
-/// supported version otherwise.
+/// Reads an `initialize` request and returns the response. Negotiates the requested version if the agent supports it,
+/// and the agent's latest version otherwise.
 pub(crate) fn initialize<A: Agent>(
     agent: &A,
     latest: ProtocolVersion,
@@ -136,7 +136,7 @@ pub(crate) fn initialize<A: Agent>(
     Ok((Arc::new(client), VersionedInitializeResponse::V1(answer)))
 }
 
-/// Returns the `_meta` of the response, which lists the extensions that the library implements.
+/// Returns the `_meta` of the response, which declares the extensions that the agent supports.
 fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     agent.steer_turn()?;
     let mut meta = Meta::new();
@@ -144,7 +144,7 @@ fn response_meta<A: Agent>(agent: &A) -> Option<Meta> {
     Some(meta)
 }
 
-/// Returns the agent's capabilities. Each optional method that the agent implements adds its capability.
+/// Returns the agent's capabilities, which include those of all optional methods that it implements.
 fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
     let is_offered = |method: &str| methods::is_offered(agent, method);
     let mut capabilities: AgentCapabilities = offered_capabilities(Sender::Client, is_offered);
@@ -157,7 +157,7 @@ fn agent_capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
         .mcp_capabilities(agent.mcp_capabilities())
 }
 
-/// Returns the agent's capabilities for system prompts. Returns `None` if the cargo feature is not enabled.
+/// Returns the agent's capabilities for system prompts, or `None` without the cargo feature `unstable`.
 pub(super) fn offered_system_prompt<A: Agent>(
     agent: &A,
 ) -> Option<SessionSystemPromptCapabilities> {

@@ -1,4 +1,4 @@
-//! Turns, as the agent sees them: from a prompt to its stop reason.
+//! A turn, from the agent's point of view: the work on one prompt.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::terminal::{ClientTerminal, TerminalCommand};
 use crate::connection::RequestOptions;
 use crate::error::{Error, Result};
 
-/// A prompt from the user: Prompt turn, "User Message".
+/// A prompt from the user. See the specification's page "Prompt Turn", "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -26,7 +26,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Returns the concatenated text blocks, without embedded or linked resources.
+    /// Returns the text of all text blocks, concatenated, without embedded or linked resources.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -36,7 +36,7 @@ impl Prompt {
     }
 }
 
-/// A running turn. It dereferences to its [`Session`], whose methods report what the turn does.
+/// A running turn. It dereferences to its [`Session`], whose methods report what happens in the turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     session: Session,
@@ -60,15 +60,15 @@ impl Turn {
         }
     }
 
-    /// Returns the session.
+    /// Returns the session of the turn.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
     /// Takes over the handling of cancellation. From now on, [`Agent::prompt`](super::Agent::prompt) is not dropped
-    /// when the client cancels the turn. It must watch the returned token, stop its work, send its last updates, and
-    /// return. Whatever it returns, the turn ends as cancelled.
+    /// when the client cancels the turn. Instead, it must watch the returned token, stop its work, send its last
+    /// updates, and return. The turn ends as cancelled, whatever it returns.
     #[must_use]
     pub fn take_cancellation(&self) -> CancellationToken {
         self.cancellation_taken.store(true, Ordering::Release);
@@ -81,13 +81,13 @@ impl Turn {
         self.cancel_token.is_cancelled()
     }
 
-    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped at that moment; to
+    /// Waits until the client cancels the turn, possibly forever. By default, the turn is dropped when that happens. To
     /// continue after it, call [`take_cancellation`](Self::take_cancellation) first.
     pub async fn cancelled(&self) {
         self.cancel_token.cancelled().await;
     }
 
-    /// Waits until the turn is cancelled. If the agent has taken over the cancellation, waits forever.
+    /// Waits until the turn is cancelled, or forever if the agent has taken over the cancellation.
     pub(crate) async fn cancelled_untaken(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
@@ -99,9 +99,9 @@ impl Turn {
         &self.cancel_token
     }
 
-    /// Waits for the user's answer. Returns `None` if the turn is cancelled first. Clients of version 2 get a state
-    /// update when the agent starts to wait and another when it continues: after an answer or an error, or because it
-    /// dropped the question.
+    /// Waits for the user's answer, or returns `None` if the turn is cancelled first. Clients of version 2 get a state
+    /// update when the agent starts to wait, and another when it continues after an answer or an error or because it
+    /// has dropped the question.
     pub(super) async fn wait_for_person<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
@@ -109,20 +109,20 @@ impl Turn {
         if self.is_cancelled() {
             return Ok(None);
         }
-        let asking = self.session.begin_question(&self.cancel_token).await?;
+        let question = self.session.begin_question(&self.cancel_token).await?;
         let answer = tokio::select! {
             biased;
             () = self.cancel_token.cancelled() => return Ok(None),
             answer = answer => answer,
         };
-        let told = asking.finish().await;
+        let finished = question.finish().await;
         let answer = answer?;
-        told.map(|()| Some(answer))
+        finished.map(|()| Some(answer))
     }
 
-    /// Reads a text file through the client, including unsaved changes: File system, "Reading Files". `path` is
-    /// absolute, `line` counts from 1, and `limit` is a number of lines. Without `line` and `limit`, reads the whole
-    /// file.
+    /// Reads a text file through the client, including unsaved changes. `path` is absolute, `line` counts from 1, and
+    /// `limit` is a number of lines. Without `line` and `limit`, reads the whole file. See the specification's page
+    /// "File System", "Reading Files".
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, the turn was cancelled,
@@ -142,8 +142,8 @@ impl Turn {
         Ok(self.or_cancelled(answer).await?.content)
     }
 
-    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute. Creates the file if it
-    /// does not exist. A write that has started continues even if the turn is cancelled.
+    /// Writes a text file through the client, and creates it if it does not exist. `path` is absolute. A write that has
+    /// started continues even if the turn is cancelled. See the specification's page "File System", "Writing Files".
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
@@ -157,8 +157,8 @@ impl Turn {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Starts a command in a client terminal: Terminals, "Executing Commands". The terminal is released when the
-    /// handle is dropped.
+    /// Starts a command in a client terminal, which is released when the returned handle is dropped. See the
+    /// specification's page "Terminals", "Executing Commands".
     ///
     /// # Errors
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
@@ -188,7 +188,7 @@ impl Turn {
         terminal.ok_or(Error::Cancelled)
     }
 
-    /// Waits for `work`, or until the turn is cancelled.
+    /// Runs `work` until it is done, or returns an error if the turn is cancelled first.
     ///
     /// # Errors
     /// The turn was cancelled ([`Error::Cancelled`]), or `work` failed.

@@ -1,4 +1,4 @@
-//! Writing a client: starting an agent and connecting to it, handling its requests, and showing a session.
+//! How to write a client: starting and connecting to an agent, handling its requests, and showing a session.
 //!
 //! A client is a value that implements [`Client`]. Every method is optional. [`client::connect`] takes the client and
 //! the byte streams to and from the agent. It returns a handshake, a future that negotiates and resolves to an

@@ -20,11 +20,11 @@ checks! { V1 Agent "subagents";
 
 checks! { V1 V2 Agent "subagents";
     2 Must "A subagent is announced before any of its updates." => announces_before_updates;
-    3 Must "A subagent has exactly one parent session, which is not its own session." => one_parent;
-    4 Must "Subagent updates match the schema." => shapes;
+    3 Must "A subagent has exactly one parent session, which is not its own session." => has_one_parent;
+    4 Must "Subagent updates match the schema." => matches_schema;
 }
 
-/// Makes a subagent do something, and returns the session that was opened and all updates.
+/// Asks the agent to start a subagent. Returns the id of the session, and all updates.
 async fn run_delegation(
     harness: &mut AgentHarness,
     offers: bool,
@@ -47,13 +47,13 @@ async fn run_delegation(
     Ok((session, updates))
 }
 
-/// Like `run_delegation`, and skips unless the agent has announced a subagent.
+/// Like `run_delegation`, but skips unless the agent has announced a subagent.
 async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let (session, updates) = run_delegation(harness, true).await?;
     if updates.iter().any(is_announcement) {
         Ok((session, updates))
     } else {
-        skip("the agent reported no subagent")
+        skip("the agent announced no subagent")
     }
 }
 
@@ -61,8 +61,8 @@ fn is_announcement(told: &Value) -> bool {
     kind(&told["update"]) == "subagent_update"
 }
 
-/// Returns the sessions that an update names: its own, and those that a message passes between.
-fn sessions(told: &Value) -> impl Iterator<Item = &str> {
+/// Returns the ids of all sessions in an update: the session it is for, and the sender and recipient of a message.
+fn named_sessions(told: &Value) -> impl Iterator<Item = &str> {
     let update = &told["update"];
     let passed = ["senderSessionId", "recipientSessionId"].map(|name| &update[name]);
     [&told["sessionId"]]
@@ -81,7 +81,7 @@ async fn announces_only_if_supported(harness: &mut AgentHarness) -> Result<(), C
     };
     match updates.iter().find(of_subagents) {
         Some(told) => fail(format!(
-            "it sent `{}` to a client that does not support `subagents`",
+            "the agent sent `{}` to a client that does not support `subagents`",
             kind(&told["update"])
         )),
         None => Ok(()),
@@ -92,7 +92,7 @@ async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), Chec
     let (session, updates) = announced_sessions(harness).await?;
     let mut known = BTreeSet::from([session.as_str()]);
     for told in &updates {
-        if let Some(unknown) = sessions(told).find(|session| !known.contains(session)) {
+        if let Some(unknown) = named_sessions(told).find(|session| !known.contains(session)) {
             return fail(format!(
                 "`{}` refers to session {unknown:?}, which was not announced",
                 kind(&told["update"])
@@ -105,7 +105,7 @@ async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), Chec
     Ok(())
 }
 
-async fn one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn has_one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, updates) = announced_sessions(harness).await?;
     let announcements: Vec<(&Value, &Value)> = updates
         .iter()
@@ -130,7 +130,7 @@ async fn one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     Ok(())
 }
 
-async fn shapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn matches_schema(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, updates) = announced_sessions(harness).await?;
     for told in &updates {
         let shape = match kind(&told["update"]) {

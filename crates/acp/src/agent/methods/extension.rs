@@ -1,4 +1,4 @@
-//! Extension requests, whose methods start with `_`.
+//! Requests of extensions, whose methods start with `_`.
 
 use acp_wire::v1::{Extension, SteerRequest};
 use acp_wire::{MessageHandler, Request, read_params};

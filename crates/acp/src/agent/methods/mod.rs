@@ -1,4 +1,5 @@
-//! The requests of a client, one per file: the trait that an agent implements, and the handling of the request.
+//! The requests that a client sends, one file each, with the trait that an agent implements and the handling of the
+//! request.
 //!
 //! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
 //! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing.
@@ -44,7 +45,7 @@ pub use session_status::CheckSessionStatus;
 pub use set_session_title::SetSessionTitle;
 pub use steer_turn::SteerTurn;
 
-/// Returns `true` if the agent implements this optional method of version 1.
+/// Returns `true` if the agent implements the optional method with this version 1 name.
 pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
     match method {
         v1::LogoutRequest::METHOD => agent.authentication().is_some_and(|a| a.can_logout()),

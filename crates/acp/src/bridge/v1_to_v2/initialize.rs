@@ -1,4 +1,5 @@
-//! Translation of `initialize`: the request from version 2 to version 1, the response from version 1 to version 2.
+//! The translation of `initialize`: the request from version 2 to version 1, and the response from version 1 to version
+//! 2.
 
 use acp_wire::{RawObject, v1};
 
@@ -6,7 +7,7 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// The features required in version 2 that this version 1 agent supports.
+/// What a version 1 agent supports of the features that version 2 requires.
 #[derive(Debug, Default)]
 pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) load: bool,
@@ -17,13 +18,13 @@ pub(in crate::bridge) struct V1AgentFeatures {
     pub(super) logout: bool,
 }
 
-/// Translates the request to version 1. The version 2 fields stay, in case the agent speaks only version 2.
+/// Translates the request to version 1. Keeps the fields of version 2, in case the agent supports only that version.
 pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
-    let capabilities = object(params.get("capabilities"));
-    let auth = object(capabilities.get("auth"));
+    let v2_capabilities = object(params.get("capabilities"));
+    let auth = object(v2_capabilities.get("auth"));
     let auth = object! { "terminal": auth.has("terminal") };
     let none = object! {};
-    let mut theirs = object! {
+    let mut v1_capabilities = object! {
         "fs": object! { "readTextFile": false, "writeTextFile": false },
         "terminal": false,
         "session": object! { "configOptions": object! { "boolean": none } },
@@ -31,36 +32,36 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
         "subagents": none,
         "auth": auth,
     };
-    for (key, value) in capabilities.iter() {
-        if theirs.get(key).is_none() && value.get() != "null" {
-            theirs.push(key.to_owned(), value.to_owned());
+    for (key, value) in v2_capabilities.iter() {
+        if v1_capabilities.get(key).is_none() && value.get() != "null" {
+            v1_capabilities.push(key.to_owned(), value.to_owned());
         }
     }
     // Agents report their own terminals to clients that set this.
-    let mut meta = object(theirs.get("_meta"));
+    let mut meta = object(v1_capabilities.get("_meta"));
     meta.set("terminal_output", to_raw_value(&true));
-    theirs.set("_meta", to_raw_value(&meta));
+    v1_capabilities.set("_meta", to_raw_value(&meta));
 
     params.set("protocolVersion", to_raw_value(&1));
     if let Some(info) = params.get("info").map(ToOwned::to_owned) {
         params.set("clientInfo", info);
     }
-    params.set("clientCapabilities", to_raw_value(&theirs));
+    params.set("clientCapabilities", to_raw_value(&v1_capabilities));
     params
 }
 
 /// Translates the response to version 2. Also returns the agent's features.
 pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFeatures) {
     let raw_capabilities = object(result.take("agentCapabilities").as_deref());
-    let theirs: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();
-    let sessions = &theirs.session_capabilities;
+    let capabilities: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();
+    let sessions = &capabilities.session_capabilities;
     let offers = V1AgentFeatures {
-        load: theirs.load_session,
+        load: capabilities.load_session,
         resume: sessions.resume.is_some(),
         list: sessions.list.is_some(),
         close: sessions.close.is_some(),
         archive: sessions.archive.is_some(),
-        logout: theirs.auth.logout.is_some(),
+        logout: capabilities.auth.logout.is_some(),
     };
 
     let capabilities = dialect::agent_to_v2(&raw_capabilities, true);
