@@ -280,20 +280,7 @@ impl GuardedRoot {
             (PathBuf::new(), DirectoryRole::Ordinary),
         ]);
         while let Some((directory, place)) = todo.pop_front() {
-            let listed = self
-                .open_directory(&directory)
-                .or_else(|e| match &mut opened {
-                    // A command may have made it unreadable to hide what it put there.
-                    Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
-                        let place = directory_or_dot(&directory);
-                        let had = mode(&self.dir.symlink_metadata(place)?);
-                        self.set_mode(place, had | 0o700)?;
-                        opened.push((place.to_owned(), had));
-                        self.open_directory(&directory)
-                    }
-                    _ => Err(e),
-                });
-            let Ok(listed) = listed else {
+            let Ok(listed) = self.open_for_walk(&directory, opened.as_deref_mut()) else {
                 continue;
             };
             let room = self.max_entries.saturating_sub(entries);
@@ -304,20 +291,7 @@ impl GuardedRoot {
                 .collect();
             entries += names.len();
             if entries >= self.max_entries || begin.elapsed() > SCAN_TIMEOUT {
-                // Trusted files in the root itself have known names.
-                for name in TRUSTED_PATHS
-                    .iter()
-                    .filter(|name| !name.contains('*') && **name != ".git")
-                {
-                    let is_open = self
-                        .writable
-                        .iter()
-                        .any(|open| Path::new(name).starts_with(open));
-                    let there = self.dir.symlink_metadata(name);
-                    if let Some(meta) = there.ok().filter(|_| !is_open) {
-                        found.entry(PathBuf::from(name)).or_insert(meta);
-                    }
-                }
+                self.add_known_names(&mut found);
                 return (found, true);
             }
             let bare = place == DirectoryRole::Ordinary && is_bare(&names);
@@ -355,6 +329,42 @@ impl GuardedRoot {
             }
         }
         (found, false)
+    }
+
+    /// Lists a directory. If it is not readable and `opened` is given, makes it readable, and adds its old mode there.
+    fn open_for_walk(
+        &self,
+        directory: &Path,
+        opened: Option<&mut Vec<(PathBuf, u32)>>,
+    ) -> io::Result<cap_std::fs::ReadDir> {
+        self.open_directory(directory).or_else(|e| match opened {
+            // A command may have made it unreadable to hide what it put there.
+            Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
+                let place = directory_or_dot(directory);
+                let had = mode(&self.dir.symlink_metadata(place)?);
+                self.set_mode(place, had | 0o700)?;
+                opened.push((place.to_owned(), had));
+                self.open_directory(directory)
+            }
+            _ => Err(e),
+        })
+    }
+
+    /// Adds the trusted files in the root itself, which have known names.
+    fn add_known_names(&self, found: &mut BTreeMap<PathBuf, Metadata>) {
+        for name in TRUSTED_PATHS
+            .iter()
+            .filter(|name| !name.contains('*') && **name != ".git")
+        {
+            let is_open = self
+                .writable
+                .iter()
+                .any(|open| Path::new(name).starts_with(open));
+            let there = self.dir.symlink_metadata(name);
+            if let Some(meta) = there.ok().filter(|_| !is_open) {
+                found.entry(PathBuf::from(name)).or_insert(meta);
+            }
+        }
     }
 
     fn open_directory(&self, directory: &Path) -> io::Result<cap_std::fs::ReadDir> {

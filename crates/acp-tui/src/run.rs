@@ -115,18 +115,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
         };
         due = Some(due.map_or(soon, |due| due.min(soon)));
         let mut effects = app.update(event);
-        // Events that have arrived in the meantime are drawn together with this one.
-        for _ in 0..MAX_BATCH {
-            let Some(input) = screen.next_now() else {
-                break;
-            };
-            if let Some(event) = crate::run::to_chat_event(input) {
-                if matches!(event, ChatEvent::Resized) {
-                    app.set_canvas(screen.canvas());
-                }
-                effects.extend(app.update(event));
-            }
-        }
+        effects.extend(update_with_pending_input(&mut app, &mut screen));
         for effect in effects {
             worker.perform(effect, &mut screen).await?;
         }
@@ -135,6 +124,23 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     drop(screen);
     worker.end(&app).await;
     Ok(())
+}
+
+/// Handles the input that has arrived since the last event, so that both are drawn together.
+fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
+    let mut effects = Vec::new();
+    for _ in 0..MAX_BATCH {
+        let Some(input) = screen.next_now() else {
+            break;
+        };
+        if let Some(event) = to_chat_event(input) {
+            if matches!(event, ChatEvent::Resized) {
+                app.set_canvas(screen.canvas());
+            }
+            effects.extend(app.update(event));
+        }
+    }
+    effects
 }
 
 fn draw(app: &mut App, screen: &mut ChatTerminal) -> io::Result<()> {

@@ -548,10 +548,13 @@ fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
 }
 
 /// Parses the start of a response whose `result` starts with a string, such as
-/// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. Returns the response's id and the position after the string's
-/// opening quote. Returns `None` for everything else, and if `beginning` is too short.
-#[must_use]
-pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
+/// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. `field` returns the name of the string's field in the response with
+/// this id. Returns the response's id and the position after the string's opening quote. Returns `None` for everything
+/// else, and if `beginning` is too short.
+pub fn text_response<'f>(
+    beginning: &[u8],
+    field: impl FnOnce(i64) -> Option<&'f str>,
+) -> Option<(i64, usize)> {
     // The input may end within a character.
     let whole = beginning.utf8_chunks().next()?.valid();
     let rest = strip_tokens(
@@ -564,9 +567,10 @@ pub fn text_response(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
         rest.trim_ascii_start(),
         &[",", "\"result\"", ":", "{", "\""],
     )?;
-    let rest = strip_tokens(rest.strip_prefix(member)?, &["\"", ":"])?;
+    let id = id.parse().ok()?;
+    let rest = strip_tokens(rest.strip_prefix(field(id)?)?, &["\"", ":"])?;
     let text = rest.strip_prefix('"')?;
-    Some((id.parse().ok()?, whole.len() - text.len()))
+    Some((id, whole.len() - text.len()))
 }
 
 /// Appends a request to `out`.

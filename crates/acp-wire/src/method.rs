@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::surrogate::read_lossy;
@@ -126,7 +127,7 @@ impl Method {
 
     /// Returns `true` if a receiver with these capabilities, taken from `initialize`, supports this method.
     #[must_use]
-    pub fn is_offered(&self, capabilities: &serde_json::Value) -> bool {
+    pub fn is_offered(&self, capabilities: &Value) -> bool {
         let Some(needed) = self.capability else {
             return true;
         };
@@ -137,10 +138,11 @@ impl Method {
                 None => return false,
             }
         }
-        !matches!(
-            capability,
-            serde_json::Value::Null | serde_json::Value::Bool(false)
-        )
+        match capability {
+            Value::Bool(supported) => *supported,
+            Value::Null => false,
+            _ => !needed.is_flag,
+        }
     }
 }
 
@@ -152,12 +154,31 @@ pub trait MessageHandler<M, O> {
     fn handle(self, message: M) -> O;
 }
 
+/// A side that may offer the method whose params have type `M`. Every method that requires a capability needs this
+/// from the side that announces its capabilities:
+/// [`v1::ClientRequest::offered_by`](crate::v1::ClientRequest::offered_by) and similar functions do not compile without
+/// it.
+pub trait MethodOffer<M> {
+    /// Returns `true` if the side offers the method.
+    fn is_offered(&self) -> bool;
+}
+
 /// The `params` of a request, with its method and the type of its response.
 pub trait Request: Serialize + DeserializeOwned + Send + 'static {
     /// The name of the method.
     const METHOD: &'static str;
     /// The type of the response's `result`.
     type Response: Serialize + DeserializeOwned + Send + 'static;
+}
+
+/// A response with one text that may be large, such as the content of a file. The text is the first field that is
+/// written, so that it can be decoded while the rest of the response has not arrived yet.
+pub trait TextResponse: Serialize + DeserializeOwned + Send + 'static {
+    /// The name of the text's field in JSON.
+    const TEXT_FIELD: &'static str;
+
+    /// Returns the text.
+    fn text_mut(&mut self) -> &mut String;
 }
 
 /// The `params` of a notification, with its method.
@@ -210,8 +231,8 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
     read_params(method, Some(result))
 }
 
-/// Generates the method table of one version: `METHODS`, and an enum of the messages in each direction. Methods are
-/// listed nowhere else. Notes follow a row's types:
+/// Generates the method table of one version, or of the extensions: `METHODS`, and an enum of the messages in each
+/// direction. Methods are listed nowhere else. Notes follow a row's types:
 ///
 /// - `shared`, which comes first: the types are those of version 1, which already name the method.
 /// - `needs "path"`, `needs_flag "path"`: the capability that the receiver must support, an object or a boolean.
@@ -227,9 +248,9 @@ macro_rules! method_table {
             $(#[$na:meta])* $nenum:ident from $nsender:ident {
                 $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ident $(, $nnote:ident $($ntext:literal)?)*; )+
             }
-        )+ }
+        )* }
     ) => {
-        /// All methods of this version of the protocol.
+        /// All methods of this table.
         pub const METHODS: &[crate::Method] = &[
             $($(
                 crate::Method::request($name, crate::Sender::$sender, stringify!($params), stringify!($result))
@@ -238,7 +259,7 @@ macro_rules! method_table {
             $($(
                 crate::Method::notification($nname, crate::Sender::$nsender, stringify!($nparams))
                     $( .$nnote($($ntext)?) )*,
-            )+)+
+            )+)*
         ];
 
         /// Returns the method with this name, if there is one.
@@ -251,11 +272,12 @@ macro_rules! method_table {
             $( method_table!(@request [$($note)*] $name, $params => $result); )+
             method_table!(@enum [$(#[$ea])*] $enum { $( [$(#[$va])*] $var = $name, $params; )+ });
             method_table!(@responses $enum $renum { $( $var = $name, $result; )+ });
+            method_table!(@offers $enum [] $( [$($note)*] $params; )+);
         )+
         $(
             $( method_table!(@notification [$($nnote)*] $nname, $nparams); )+
             method_table!(@enum [$(#[$na])*] $nenum { $( [$(#[$nva])*] $nvar = $nname, $nparams; )+ });
-        )+
+        )*
     };
     (@request [shared $($rest:ident)*] $name:literal, $params:ident => $result:ident) => {
         pub use crate::v1::{$params, $result};
@@ -271,6 +293,37 @@ macro_rules! method_table {
     };
     (@notification [$($rest:ident)*] $name:literal, $params:ident) => {
         impl crate::Notification for $params { const METHOD: &'static str = $name; }
+    };
+    // Goes through the rows, and collects those that require a capability.
+    (@offers $enum:ident [$($gated:ident)*] [shared $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)*] [$($notes)*] $params; $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [needs $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)* $params] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [needs_flag $($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)* $params] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*] [$($notes:ident)*] $params:ident; $($rows:tt)*) => {
+        method_table!(@offers $enum [$($gated)*] $($rows)*);
+    };
+    (@offers $enum:ident [$($gated:ident)*]) => {
+        impl $enum {
+            /// Returns those methods that require a capability and that `side` offers.
+            #[must_use]
+            pub fn offered_by<S>(side: &S) -> Vec<&'static crate::Method>
+            where
+                $( S: crate::MethodOffer<$gated>, )*
+            {
+                let mut offered = Vec::new();
+                $(
+                    if crate::MethodOffer::<$gated>::is_offered(side) {
+                        offered.extend(method(<$gated as crate::Request>::METHOD));
+                    }
+                )*
+                offered
+            }
+        }
     };
     (@enum [$($ea:tt)*] $enum:ident { $( [$($va:tt)*] $var:ident = $name:literal, $params:ident; )+ }) => {
         $($ea)*

@@ -209,3 +209,20 @@ pub(crate) mod v2 {
         }
     }
 }
+
+/// The extensions that the library supports, in both versions. The names of their methods start with `_`. A side
+/// announces them in `_meta` of `initialize`, so that is where the paths of their capabilities start.
+pub mod extensions {
+    use crate::v1::{SteerRequest, SteerResponse};
+
+    method_table! {
+        requests {
+        /// An extension request that a client sends to an agent.
+        ClientExtensionRequest from Client answered by AgentExtensionResponse {
+            /// Prompt turn: adds a message to the running turn.
+            Steer = "_session/steering", SteerRequest => SteerResponse, needs_flag "steering.supported";
+        }
+        }
+        notifications {}
+    }
+}

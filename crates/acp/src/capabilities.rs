@@ -1,28 +1,17 @@
 //! Capability checks for both sides. Unsupported methods are neither sent nor accepted.
 
-use acp_wire::v1::{
-    self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
-};
-use acp_wire::{Capability, Sender};
+use acp_wire::v1::{ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities};
+use acp_wire::{Capability, Method};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Returns the capabilities to report in `initialize`: those that `sender`, the other side, needs for the optional
-/// version 1 methods that this side implements.
-pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
-    sender: Sender,
-    is_offered: impl Fn(&str) -> bool,
-) -> T {
+/// Returns the capabilities to report in `initialize`: those that these methods require.
+pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
-    let methods = v1::METHODS.iter().filter(|method| method.sender == sender);
-    for method in methods {
-        if let Some(capability) = method.capability
-            && is_offered(method.name)
-        {
-            insert_capability(&mut all, capability);
-        }
+    for capability in offered.iter().filter_map(|method| method.capability) {
+        insert_capability(&mut all, capability);
     }
     serde_json::from_value(Value::Object(all)).unwrap_or_default()
 }
@@ -39,6 +28,23 @@ fn insert_capability(capabilities: &mut Map<String, Value>, capability: Capabili
         });
         let Value::Object(inner) = value else { return };
         object = inner;
+    }
+}
+
+/// Checks that the other side, which has these capabilities, supports a method. A method that is in no table needs no
+/// capability.
+///
+/// # Errors
+/// Returns the name of the missing capability.
+pub(crate) fn check_offered(
+    capabilities: &Value,
+    method: Option<&'static Method>,
+) -> Result<(), &'static str> {
+    match method {
+        Some(method) if !method.is_offered(capabilities) => Err(method
+            .capability
+            .map_or(method.name, |capability| capability.path)),
+        _ => Ok(()),
     }
 }
 

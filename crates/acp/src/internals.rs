@@ -4,7 +4,8 @@
 
 use acp_wire::jsonrpc::RequestId;
 
-use crate::connection::{frame, memory, outline};
+use crate::connection::{frame, outline};
+use crate::memory::parsed_memory;
 
 /// How many bytes are kept from the start of an oversized line.
 pub const HEAD: usize = frame::HEAD;
@@ -15,7 +16,7 @@ pub const TAIL: usize = frame::TAIL;
 /// Returns an estimate of how much memory a message takes once it has been parsed, in bytes.
 #[must_use]
 pub fn memory(message: &[u8]) -> usize {
-    memory::memory_of(message)
+    parsed_memory(message)
 }
 
 /// The type and id of a message, read from its first and last bytes.

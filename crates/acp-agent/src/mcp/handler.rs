@@ -178,6 +178,14 @@ pub(super) struct McpClientHandler {
     shared: Arc<McpConnectionState>,
 }
 
+/// A server's question to the user.
+struct ServerQuestion {
+    message: String,
+    mode: ElicitationMode,
+    /// The server's id of the web page, if the user answers on one.
+    page: Option<String>,
+}
+
 impl McpClientHandler {
     /// Creates the handler for a server with this name. `key` is unique in the session.
     pub(super) fn new(
@@ -208,24 +216,13 @@ impl McpClientHandler {
         Arc::clone(&self.shared)
     }
 
-    /// Asks the user for input, during the turn of the server's pending request.
-    async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
-        let nobody = || ElicitResult::new(ElicitationAction::Decline);
-        let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
-            return Ok(nobody());
-        };
-        let turn = {
-            let running = self.shared.running.lock().await;
-            let of_call = running.values().next();
-            of_call.map(|running| (running.turn.clone(), running.call.clone()))
-        };
-        // Outside of a turn, decline: the user would see a question that comes from nowhere.
-        let Some((turn, call)) = turn else {
-            return Ok(nobody());
-        };
+    /// Parses a server's question. Returns `None` if its type is unknown.
+    fn read_question(
+        &self,
+        request: ElicitRequestParams,
+    ) -> Result<Option<ServerQuestion>, ErrorData> {
         let refused = |why: &'static str| ErrorData::invalid_params(why, None);
-        let mut page = None;
-        let (message, mode) = match request {
+        Ok(match request {
             ElicitRequestParams::FormElicitationParams {
                 message,
                 requested_schema,
@@ -241,7 +238,11 @@ impl McpClientHandler {
                 }
                 let requested_schema: ElicitationSchema =
                     serde_json::from_str(&schema).map_err(unreadable)?;
-                (message, ElicitationMode::Form { requested_schema })
+                Some(ServerQuestion {
+                    message,
+                    mode: ElicitationMode::Form { requested_schema },
+                    page: None,
+                })
             }
             ElicitRequestParams::UrlElicitationParams {
                 message,
@@ -256,17 +257,43 @@ impl McpClientHandler {
                         "invalid URL: it must start with http:// or https://, and must not be too long",
                     ));
                 }
-                let elicitation_id = self.page_elicitation_id(page.insert(elicitation_id));
-                (
+                let mode = ElicitationMode::Url {
+                    elicitation_id: self.page_elicitation_id(&elicitation_id),
+                    url,
+                };
+                Some(ServerQuestion {
                     message,
-                    ElicitationMode::Url {
-                        elicitation_id,
-                        url,
-                    },
-                )
+                    mode,
+                    page: Some(elicitation_id),
+                })
             }
-            _ => return Ok(nobody()),
+            _ => None,
+        })
+    }
+
+    /// Asks the user for input, during the turn of the server's pending request.
+    async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
+        let nobody = || ElicitResult::new(ElicitationAction::Decline);
+        let Ok(_asking) = self.shared.elicitation_permits.try_acquire() else {
+            return Ok(nobody());
         };
+        let turn = {
+            let running = self.shared.running.lock().await;
+            let of_call = running.values().next();
+            of_call.map(|running| (running.turn.clone(), running.call.clone()))
+        };
+        // Outside of a turn, decline: the user would see a question that comes from nowhere.
+        let Some((turn, call)) = turn else {
+            return Ok(nobody());
+        };
+        let Some(question) = self.read_question(request)? else {
+            return Ok(nobody());
+        };
+        let ServerQuestion {
+            message,
+            mode,
+            page,
+        } = question;
         let message = head(&message, MAX_QUESTION_BYTES);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {

@@ -27,6 +27,18 @@ pub struct TextStyle {
     /// The maximum width of an evidence line, in characters.
     pub width: usize,
 }
+
+impl TextStyle {
+    /// Returns `words` in a color, if colors are used. `code` is its number in an SGR escape sequence.
+    fn paint(self, code: &str, words: &str) -> String {
+        if self.color {
+            format!("\u{1b}[{code}m{words}\u{1b}[0m")
+        } else {
+            words.to_owned()
+        }
+    }
+}
+
 impl CheckReport {
     /// Formats the report as text.
     #[must_use]
@@ -43,62 +55,11 @@ fn render_text(report: &CheckReport, style: TextStyle) -> String {
 }
 
 fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> std::fmt::Result {
-    let paint = |code: &str, words: &str| {
-        if style.color {
-            format!("\u{1b}[{code}m{words}\u{1b}[0m")
-        } else {
-            words.to_owned()
-        }
-    };
+    let paint = |code: &str, words: &str| style.paint(code, words);
     for (version, page, outcomes) in report.pages() {
         writeln!(text, "{}", paint("1", &format!("{version}/{page}")))?;
         for outcome in outcomes {
-            let check = &outcome.check;
-            let (mark, color) = verdict_mark(outcome);
-            let mark = paint(color, mark);
-            let expected = if report.is_expected(outcome) && outcome.verdict.reason().is_some() {
-                " (expected)"
-            } else {
-                ""
-            };
-            // A shape is named by its sentence.
-            let number = match check.play {
-                CheckProcedure::Shape(_) => String::new(),
-                _ => check.name(),
-            };
-            let level = padded(check.level);
-            let requirement = check.sentence();
-            writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
-            if let Some(why) = outcome.verdict.reason() {
-                let why = paint(color, &harmless(why));
-                writeln!(text, "               {why}")?;
-            }
-            let wrong = matches!(
-                outcome.verdict,
-                Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
-            );
-            if wrong || style.verbose {
-                let lines = lines(&outcome.transcript);
-                let first = if style.verbose {
-                    0
-                } else {
-                    lines.len().saturating_sub(MAX_EVIDENCE_LINES)
-                };
-                if first > 0 {
-                    let s = if first == 1 { "" } else { "s" };
-                    writeln!(
-                        text,
-                        "               … {first} earlier line{s} (show with --verbose)"
-                    )?;
-                }
-                for line in lines.iter().skip(first) {
-                    let room = style.width.saturating_sub(32).max(40);
-                    let said = truncate(&line.text, room);
-                    let at = format!("{:8.3}", line.at);
-                    let line = format!("{at} {}{said}", arrow(line.from));
-                    writeln!(text, "               {}", paint("2", &line))?;
-                }
-            }
+            write_outcome(text, report, outcome, style)?;
         }
         writeln!(text)?;
     }
@@ -124,6 +85,63 @@ fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> st
         "32"
     };
     writeln!(text, "{}", paint(color, &summary.words(report.took)))
+}
+
+/// Writes the outcome of a check. If something is wrong, also writes the messages that prove it.
+fn write_outcome(
+    text: &mut String,
+    report: &CheckReport,
+    outcome: &CheckOutcome,
+    style: TextStyle,
+) -> std::fmt::Result {
+    let paint = |code: &str, words: &str| style.paint(code, words);
+    let check = &outcome.check;
+    let (mark, color) = verdict_mark(outcome);
+    let mark = paint(color, mark);
+    let expected = if report.is_expected(outcome) && outcome.verdict.reason().is_some() {
+        " (expected)"
+    } else {
+        ""
+    };
+    // A shape is named by its sentence.
+    let number = match check.play {
+        CheckProcedure::Shape(_) => String::new(),
+        _ => check.name(),
+    };
+    let level = padded(check.level);
+    let requirement = check.sentence();
+    writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
+    if let Some(why) = outcome.verdict.reason() {
+        let why = paint(color, &harmless(why));
+        writeln!(text, "               {why}")?;
+    }
+    let wrong = matches!(
+        outcome.verdict,
+        Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
+    );
+    if wrong || style.verbose {
+        let lines = lines(&outcome.transcript);
+        let first = if style.verbose {
+            0
+        } else {
+            lines.len().saturating_sub(MAX_EVIDENCE_LINES)
+        };
+        if first > 0 {
+            let s = if first == 1 { "" } else { "s" };
+            writeln!(
+                text,
+                "               … {first} earlier line{s} (show with --verbose)"
+            )?;
+        }
+        for line in lines.iter().skip(first) {
+            let room = style.width.saturating_sub(32).max(40);
+            let said = truncate(&line.text, room);
+            let at = format!("{:8.3}", line.at);
+            let line = format!("{at} {}{said}", arrow(line.from));
+            writeln!(text, "               {}", paint("2", &line))?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns each reason that many checks share, with the number of checks. Usually one fault breaks everything that

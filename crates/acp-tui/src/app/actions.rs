@@ -105,17 +105,8 @@ impl App {
                 return self.log_in(agent);
             }
             KeyAction::Logout => {
-                let key = tab.agent;
-                let connection = self
-                    .agent(key)
-                    .and_then(|agent| agent.connection().cloned());
-                return match connection {
-                    Some(connection) => vec![ChatEffect::LogOut {
-                        agent: key,
-                        connection,
-                    }],
-                    None => Vec::new(),
-                };
+                let agent = tab.agent;
+                return self.log_out(agent);
             }
             KeyAction::Restart => return self.start_again(),
             KeyAction::AgentOutput => self.show_agent_output(),
@@ -124,6 +115,17 @@ impl App {
             KeyAction::Quit => return self.quit(),
         }
         Vec::new()
+    }
+
+    /// Logs out of an agent, if it is connected.
+    fn log_out(&self, agent: AgentKey) -> Vec<ChatEffect> {
+        let connection = self
+            .agent(agent)
+            .and_then(|agent| agent.connection().cloned());
+        match connection {
+            Some(connection) => vec![ChatEffect::LogOut { agent, connection }],
+            None => Vec::new(),
+        }
     }
 
     /// Shows tab `n`.

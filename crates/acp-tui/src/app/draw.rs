@@ -21,6 +21,7 @@ use crate::draw_context::{DrawContext, SPINNER};
 use crate::images;
 use crate::keys::KeyAction;
 use crate::text::fit::fit;
+use crate::theme::Theme;
 use crate::view;
 
 /// How long an agent may keep working after a cancel before the status line says so.
@@ -277,15 +278,7 @@ impl App {
                 )]
             }
         };
-        if !tab.queue.is_empty() {
-            let wait = match tab.queue.len() {
-                1 => "1 prompt queued".to_owned(),
-                wait => format!("{wait} prompts queued"),
-            };
-            let keys = "Enter: send  ↑: edit";
-            spans.push(Span::styled(format!(" {wait}: "), theme.warn));
-            spans.push(Span::styled(keys, theme.dim));
-        }
+        spans.extend(queue_spans(tab.queue.len(), theme));
         if behind {
             let end = self.keys_of(KeyAction::ToEnd);
             spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));
@@ -484,4 +477,17 @@ fn format_tokens(n: u64) -> String {
         1_000..1_000_000 => format!("{}k", n / 1_000),
         _ => format!("{:.1}M", n as f64 / 1_000_000.0),
     }
+}
+
+/// Returns what the status line says about queued prompts.
+fn queue_spans(queued: usize, theme: &Theme) -> Vec<Span<'static>> {
+    let wait = match queued {
+        0 => return Vec::new(),
+        1 => "1 prompt queued".to_owned(),
+        wait => format!("{wait} prompts queued"),
+    };
+    vec![
+        Span::styled(format!(" {wait}: "), theme.warn),
+        Span::styled("Enter: send  ↑: edit", theme.dim),
+    ]
 }

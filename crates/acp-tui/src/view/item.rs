@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use acp::Thread;
 use acp::thread::{Item, ItemKind};
-use acp::v1::{CompactionStatus, NoticeSeverity};
+use acp::v1::{CompactionStatus, Notice, NoticeSeverity};
 use acp_host::terminal_text;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -17,6 +17,7 @@ use super::tool_call::ToolCallLayout;
 use crate::draw_context::DrawContext;
 use crate::images::ImageCanvas;
 use crate::text::wrap::wrap;
+use crate::theme::Theme;
 
 /// An item to lay out, and how.
 pub(super) struct ItemRequest<'a> {
@@ -155,20 +156,7 @@ impl ItemLayout {
                 self.body = lines(wrap_lines(all, wanted.width));
             }
             ItemKind::Notice(notice) => {
-                let style = match notice.severity {
-                    NoticeSeverity::Error => theme.bad,
-                    NoticeSeverity::Warning => theme.warn,
-                    _ => theme.dim,
-                };
-                let mut all = vec![marked_line(
-                    "! ",
-                    &terminal_text::clean_value(&notice.title),
-                    style,
-                )];
-                let more = notice.description.as_deref().unwrap_or_default();
-                let more = terminal_text::clean_text(more);
-                all.extend(more.lines().map(|line| marked_line("  ", line, theme.dim)));
-                self.body = lines(wrap_lines(all, wanted.width));
+                self.body = lines(wrap_lines(notice_lines(notice, theme), wanted.width));
             }
             ItemKind::Compaction(compaction) => {
                 let how = match (&compaction.status, &compaction.error) {
@@ -300,4 +288,19 @@ fn marked_line(mark: &'static str, text: &str, style: Style) -> Line<'static> {
 
 fn wrap_lines(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
     lines.iter().flat_map(|line| wrap(line, width)).collect()
+}
+
+/// Returns the lines of a notice.
+fn notice_lines(notice: &Notice, theme: &Theme) -> Vec<Line<'static>> {
+    let style = match notice.severity {
+        NoticeSeverity::Error => theme.bad,
+        NoticeSeverity::Warning => theme.warn,
+        _ => theme.dim,
+    };
+    let title = terminal_text::clean_value(&notice.title);
+    let mut all = vec![marked_line("! ", &title, style)];
+    let more = notice.description.as_deref().unwrap_or_default();
+    let more = terminal_text::clean_text(more);
+    all.extend(more.lines().map(|line| marked_line("  ", line, theme.dim)));
+    all
 }

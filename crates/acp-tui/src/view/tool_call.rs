@@ -106,6 +106,35 @@ impl ToolCallLayout {
         if open {
             body.push_locations(call);
         }
+        self.push_content(call, wanted, &mut body);
+        if open {
+            body.push_raw("input", call.raw_input.as_ref());
+            let rest = call
+                .raw_output
+                .as_ref()
+                .and_then(|raw| body.without_shown(raw));
+            body.push_raw("output", rest.as_ref());
+        }
+        if call.is_truncated {
+            body.push_note("truncated");
+        }
+        self.unfinished |= self.texts.values().any(MarkdownView::is_unfinished);
+        self.body = body.lines;
+        self.images = body.images;
+        for line in &mut self.body {
+            line.spans.insert(0, Span::raw(INDENT));
+        }
+        open
+    }
+
+    /// Adds the call's content to its body.
+    fn push_content(
+        &mut self,
+        call: &ThreadToolCall,
+        wanted: &ItemRequest<'_>,
+        body: &mut ToolCallBody<'_>,
+    ) {
+        let (open, look) = (body.open, body.look);
         for (place, content) in call.content.iter().enumerate() {
             match content {
                 ThreadToolCallContent::Content(block) => {
@@ -145,24 +174,6 @@ impl ToolCallLayout {
                 _ => {}
             }
         }
-        if open {
-            body.push_raw("input", call.raw_input.as_ref());
-            let rest = call
-                .raw_output
-                .as_ref()
-                .and_then(|raw| body.without_shown(raw));
-            body.push_raw("output", rest.as_ref());
-        }
-        if call.is_truncated {
-            body.push_note("truncated");
-        }
-        self.unfinished |= self.texts.values().any(MarkdownView::is_unfinished);
-        self.body = body.lines;
-        self.images = body.images;
-        for line in &mut self.body {
-            line.spans.insert(0, Span::raw(INDENT));
-        }
-        open
     }
 
     /// Updates the first line, which is the only animated one.

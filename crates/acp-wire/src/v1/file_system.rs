@@ -1,6 +1,7 @@
 //! Reading and writing text files. See the specification's page "File System".
 
 use super::SessionId;
+use crate::TextResponse;
 
 record! {
     /// The `fs/read_text_file` request. The client must support `fs.readTextFile`.
@@ -21,6 +22,14 @@ record! {
     pub struct ReadTextFileResponse {
         /// The text that was read.
         required content: String,
+    }
+}
+
+impl TextResponse for ReadTextFileResponse {
+    const TEXT_FIELD: &'static str = "content";
+
+    fn text_mut(&mut self) -> &mut String {
+        &mut self.content
     }
 }
 

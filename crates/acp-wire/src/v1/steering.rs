@@ -14,11 +14,6 @@ record! {
     }
 }
 
-impl crate::Request for SteerRequest {
-    const METHOD: &'static str = "_session/steering";
-    type Response = SteerResponse;
-}
-
 record! {
     /// The response to `_session/steering`.
     pub struct SteerResponse {

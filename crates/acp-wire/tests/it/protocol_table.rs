@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use acp_wire::{Method, MethodKind, Sender, v1, v2};
+use acp_wire::{Method, MethodKind, Sender, extensions, v1, v2};
 
 /// What the library's two sides do with a method or a kind: the one thing here that is kept by hand,
 /// because this crate cannot see it. Name, agent's side, client's side.
@@ -124,9 +124,11 @@ list below the table gives the reason for supporting it anyway.
 
 This file is generated from the method tables (`crates/acp-wire/src/methods.rs`) by
 `crates/acp-wire/tests/it/protocol_table.rs`, which fails if the file is out of date. To update it, run
-`UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table`. Only the last two columns are maintained by hand, in that
-test. `crates/acp/tests/it/protocol.rs` sends every message to both sides, and fails if a side does not recognize one.
+`UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table`. Only the last two columns are maintained by hand, in
+that test. `crates/acp/tests/it/protocol.rs` sends every message to both sides, and fails if a side does not recognize one.
 ";
+
+const EXTENSIONS: &[MethodStatus] = &[("_session/steering", YES, YES)];
 
 const NOT_OFFERED: &str = "
 ## Not supported
@@ -159,7 +161,7 @@ fn the_document_matches_the_method_tables() {
     assert!(
         document == file,
         "docs/protocol.md is not what the method tables say, from line {} on. To renew it:\n\
-         UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table",
+         UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table",
         differs.map_or(0, |line| line + 1)
     );
 }
@@ -167,6 +169,7 @@ fn the_document_matches_the_method_tables() {
 fn document() -> String {
     let mut text = HEAD.to_owned();
     methods(&mut text);
+    extension_methods(&mut text);
     updates(&mut text);
     content(&mut text);
     text += NOT_OFFERED;
@@ -216,6 +219,25 @@ fn methods(text: &mut String) {
         "\nUnstable methods, and the reasons for supporting them:\n\n{notes}"
     )
     .unwrap();
+}
+
+fn extension_methods(text: &mut String) {
+    let names = extensions::METHODS.iter().map(|row| &row.name);
+    exactly("extension", EXTENSIONS, names);
+    *text += "\n## Extensions\n\n";
+    *text += "Methods that are not part of the protocol, but that several agents support. They are the same in both versions. An\n\
+              agent announces them in `_meta` of its response to `initialize`.\n\n";
+    *text += "| method | types | announced by | agent | client |\n|---|---|---|---|---|\n";
+    for (name, agent, client) in EXTENSIONS {
+        let row = extensions::method(name).unwrap();
+        let path = row.capability.unwrap().path;
+        let types = types(row);
+        writeln!(
+            text,
+            "| `{name}` | {types} | `_meta.{path}` | {agent} | {client} |"
+        )
+        .unwrap();
+    }
 }
 
 fn types(row: &Method) -> String {

@@ -171,7 +171,7 @@ impl<A: Agent> Handler for AgentSide<A> {
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
         if method == InitializeRequest::METHOD {
-            let answer = initialize(&*self.agent, self.latest, params).map(|(client, answer)| {
+            let answer = initialize(self, self.latest, params).map(|(client, answer)| {
                 let _ = self.client.set(client);
                 answer
             });

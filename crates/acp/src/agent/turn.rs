@@ -4,10 +4,10 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp_wire::Meta;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, ReadTextFileRequest, WriteTextFileRequest,
 };
+use acp_wire::{Meta, Request};
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
@@ -133,12 +133,10 @@ impl Turn {
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String> {
-        if !self.session.client().capabilities().fs.read_text_file {
-            return Err(Session::client_capability_error("fs.readTextFile"));
-        }
+        self.session.client().require(ReadTextFileRequest::METHOD)?;
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
-        let answer = self.session.connection().read_text_file(&request);
+        let answer = self.session.connection().request_text(&request);
         Ok(self.or_cancelled(answer).await?.content)
     }
 
@@ -149,9 +147,9 @@ impl Turn {
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
     /// ended.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
-        if !self.session.client().capabilities().fs.write_text_file {
-            return Err(Session::client_capability_error("fs.writeTextFile"));
-        }
+        self.session
+            .client()
+            .require(WriteTextFileRequest::METHOD)?;
         let request = WriteTextFileRequest::new(self.session.id(), path, content);
         // Not aborted, because the agent must know whether the file was written.
         self.session.connection().request(&request).await.map(drop)
@@ -164,9 +162,9 @@ impl Turn {
     /// The client does not support it ([`Error::Unsupported`]), the client returned an error, or the connection has
     /// ended.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<ClientTerminal> {
-        if !self.session.client().capabilities().terminal {
-            return Err(Session::client_capability_error("terminal"));
-        }
+        self.session
+            .client()
+            .require(CreateTerminalRequest::METHOD)?;
         let request: CreateTerminalRequest = command.into_request(self.session.id());
         // If this future is dropped early, the response handler still receives the terminal and releases it.
         let place = Arc::new(Mutex::new(None));

@@ -200,9 +200,9 @@ impl BridgeState {
             .unwrap_or(ProtocolVersion(0));
         self.phase = match (self.target, version) {
             (BridgeTarget::V2, ProtocolVersion::V1) => {
-                let (result, offers) = v1_to_v2::initialize::answer(result);
+                let (result, agent) = v1_to_v2::initialize::answer(result);
                 line.with_result(&mut out.client, &result);
-                NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(offers, &self.limits)))
+                NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(&agent, &self.limits)))
             }
             (BridgeTarget::V1, ProtocolVersion::V2) => {
                 let result = v2_to_v1::initialize::answer(result, &client);

@@ -9,15 +9,16 @@ mod update;
 
 use std::collections::VecDeque;
 
-use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, RequestId};
+use acp_wire::{RawObject, v1};
+use serde_json::Value;
 use uuid::Uuid;
 
-use self::initialize::V1AgentFeatures;
 use super::config::{LegacyOption, V1ConfigOptions};
 use super::json::{BridgeLine, BridgeOutput, answer, notify, object, read, refuse, update};
 use super::method;
 use super::state::{Activeness, BridgeSessions, PendingRequests};
+use crate::capabilities::check_offered;
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
@@ -29,7 +30,8 @@ const HELD_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of a bridge from a version 1 agent to a version 2 client.
 pub(super) struct V1ToV2Bridge {
-    agent_features: V1AgentFeatures,
+    /// The agent's capabilities as JSON, to check methods against the method table.
+    agent_capabilities: Value,
     sessions: BridgeSessions<UpSession>,
     /// The client's pending requests.
     client_requests: PendingRequests<UpPendingRequest>,
@@ -119,14 +121,19 @@ impl Activeness for UpSession {
 }
 
 impl V1ToV2Bridge {
-    pub(super) fn new(offers: V1AgentFeatures, limits: &Limits) -> Self {
+    pub(super) fn new(agent: &v1::AgentCapabilities, limits: &Limits) -> Self {
         Self {
-            agent_features: offers,
+            agent_capabilities: serde_json::to_value(agent).unwrap_or_default(),
             sessions: BridgeSessions::default(),
             client_requests: PendingRequests::new(limits.requests),
             agent_requests: PendingRequests::new(limits.requests),
             queued_bytes: 0,
         }
+    }
+
+    /// Returns `true` if the agent supports this method of version 1.
+    fn agent_offers(&self, method: &str) -> bool {
+        check_offered(&self.agent_capabilities, v1::method(method)).is_ok()
     }
 
     pub(super) fn handle_client_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {

@@ -17,7 +17,6 @@ mod terminal;
 mod terminal_meta;
 mod tool_call;
 mod turn;
-pub(crate) mod weight;
 
 use std::collections::HashMap;
 

@@ -283,6 +283,31 @@ fn token_usage(usage: &Value) -> Option<TokenUsage> {
     })
 }
 
+/// Returns the stop reason of a response that is incomplete for this reason.
+fn incomplete_stop_reason(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("content_filter") => StopReason::Refusal,
+        // Whatever the reason, the response is incomplete.
+        _ => StopReason::MaxTokens,
+    }
+}
+
+impl ResponsesDecoder {
+    /// Handles the end of an output item. Returns `None` if it is a call without a tool name.
+    fn end_item(&mut self, index: u64, item: ResponsesItem) -> Option<Vec<DecodedPart>> {
+        Some(match (item.kind.as_str(), self.call_index(index)) {
+            ("reasoning", _) => self.finish_item(item).into_iter().collect(),
+            ("function_call", Some(call)) => {
+                let all = self.write_arguments(call, item.arguments.as_deref());
+                all.into_iter().collect()
+            }
+            // The start of the call was not sent.
+            ("function_call", None) => self.start_call(index, &item)?,
+            _ => Vec::new(),
+        })
+    }
+}
+
 impl EventDecoder for ResponsesDecoder {
     fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         // Some compatible servers end the stream with it, as in Chat Completions.
@@ -332,18 +357,8 @@ impl EventDecoder for ResponsesDecoder {
             }
             "response.output_item.done" => {
                 let item = read.item.ok_or_else(|| missing("`item`"))?;
-                match (item.kind.as_str(), self.call_index(index)) {
-                    ("reasoning", _) => self.finish_item(item).into_iter().collect(),
-                    ("function_call", Some(call)) => {
-                        let all = self.write_arguments(call, item.arguments.as_deref());
-                        all.into_iter().collect()
-                    }
-                    // The start of the call was not sent.
-                    ("function_call", None) => self
-                        .start_call(index, &item)
-                        .ok_or_else(|| missing("the tool name"))?,
-                    _ => Vec::new(),
-                }
+                self.end_item(index, item)
+                    .ok_or_else(|| missing("the tool name"))?
             }
             "response.completed" => {
                 let usage = read.response.and_then(|response| response.usage);
@@ -352,12 +367,7 @@ impl EventDecoder for ResponsesDecoder {
             "response.incomplete" => {
                 let response = read.response.ok_or_else(|| missing("`response`"))?;
                 let reason = response.incomplete_details.and_then(|why| why.reason);
-                let stop = match reason.as_deref() {
-                    Some("content_filter") => StopReason::Refusal,
-                    // Whatever the reason, the response is incomplete.
-                    _ => StopReason::MaxTokens,
-                };
-                self.finish(response.usage, stop)
+                self.finish(response.usage, incomplete_stop_reason(reason.as_deref()))
             }
             "response.failed" => {
                 let error = read.response.and_then(|response| response.error);

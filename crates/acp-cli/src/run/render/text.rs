@@ -7,7 +7,9 @@ use acp::thread::{
     Item, ItemKind, PlanContent, PlanEntry, PlanEntryStatus, ThreadMessage, ThreadPlan,
     ThreadSubagent,
 };
-use acp::v1::{CompactionStatus, ContentBlock, NoticeSeverity, PlanId, SessionId, ToolCallId};
+use acp::v1::{
+    CompactionStatus, ContentBlock, Notice, NoticeSeverity, PlanId, SessionId, ToolCallId,
+};
 use acp::v2::StateUpdate;
 use acp_host::terminal_text::{self, TextCleaner};
 
@@ -142,23 +144,7 @@ impl TextRenderer {
                 }
                 self.tool_calls.insert(call.id.clone(), shown);
             }
-            ItemKind::Notice(notice) => {
-                self.separate(at, out);
-                let style = match notice.severity {
-                    NoticeSeverity::Error => out.styles.bad,
-                    _ => out.styles.dim,
-                };
-                out.styled(
-                    style,
-                    &format!("! {}\n", terminal_text::clean_value(&notice.title)),
-                );
-                for line in
-                    terminal_text::clean_text(notice.description.as_deref().unwrap_or_default())
-                        .lines()
-                {
-                    out.styled(out.styles.dim, &format!("  {line}\n"));
-                }
-            }
+            ItemKind::Notice(notice) => self.render_notice(at, notice, out),
             ItemKind::Subagent(subagent) => self.render_subagent(at, subagent, out),
             ItemKind::SessionMessage(message) => {
                 self.separate(at, out);
@@ -199,6 +185,23 @@ impl TextRenderer {
                 out.styled(out.styles.dim, &text);
             }
             _ => {}
+        }
+    }
+
+    fn render_notice(&mut self, at: usize, notice: &Notice, out: &mut ScreenOutput) {
+        self.separate(at, out);
+        let style = match notice.severity {
+            NoticeSeverity::Error => out.styles.bad,
+            _ => out.styles.dim,
+        };
+        out.styled(
+            style,
+            &format!("! {}\n", terminal_text::clean_value(&notice.title)),
+        );
+        for line in
+            terminal_text::clean_text(notice.description.as_deref().unwrap_or_default()).lines()
+        {
+            out.styled(out.styles.dim, &format!("  {line}\n"));
         }
     }
 

@@ -49,6 +49,8 @@ impl<S: Sync> ArchiveSession<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { archive_session: ArchiveSessionRequest, UnarchiveSessionRequest }
+
 impl<A: Agent> MessageHandler<ArchiveSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, ArchiveSessionRequest { session_id, .. }: ArchiveSessionRequest) {
         let Self { side, responder } = self;

@@ -29,6 +29,8 @@ impl CheckAuthStatus for UnsupportedMethod {
     }
 }
 
+offered_by! { auth_status: AuthStatusRequest }
+
 impl<A: Agent> MessageHandler<AuthStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: AuthStatusRequest) {
         let Self { side, responder } = self;

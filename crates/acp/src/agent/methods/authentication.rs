@@ -7,7 +7,7 @@ use acp_wire::v1::{
     self, AuthMethod, AuthMethodId, CompleteElicitationNotification, CreateElicitationRequest,
     ElicitationAction, ElicitationId, ElicitationMode, ElicitationScope,
 };
-use acp_wire::{MessageHandler, Request, v2};
+use acp_wire::{MessageHandler, MethodOffer, Request, v2};
 
 use crate::agent::initialize::ClientInfo;
 use crate::agent::side::AgentSide;
@@ -135,6 +135,13 @@ impl<A: Agent> MessageHandler<v2::LoginAuthRequest, ()> for PendingRequest<Agent
             side.authenticate(&cx, &request.method_id).await?;
             Ok(v2::LoginAuthResponse::new())
         });
+    }
+}
+
+impl<A: Agent> MethodOffer<v1::LogoutRequest> for AgentSide<A> {
+    fn is_offered(&self) -> bool {
+        let authentication = self.agent.authentication();
+        authentication.is_some_and(Authentication::can_logout)
     }
 }
 

@@ -27,6 +27,8 @@ impl<S: Sync> CloseSession<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { close_session: CloseSessionRequest }
+
 impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, CloseSessionRequest { session_id, .. }: CloseSessionRequest) {
         let Self { side, responder } = self;

@@ -23,6 +23,8 @@ impl DeleteSession for UnsupportedMethod {
     }
 }
 
+offered_by! { delete_session: DeleteSessionRequest }
+
 impl<A: Agent> MessageHandler<DeleteSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, DeleteSessionRequest { session_id, .. }: DeleteSessionRequest) {
         let Self { side, responder } = self;

@@ -35,6 +35,8 @@ impl<S> ForkSession<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { fork_session: v1::ForkSessionRequest }
+
 impl<A: Agent> MessageHandler<v1::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ForkSessionRequest) {
         self.fork(request.session_id.clone(), request.setup());

@@ -28,6 +28,8 @@ impl ListSessions for UnsupportedMethod {
     }
 }
 
+offered_by! { list_sessions: ListSessionsRequest }
+
 impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: ListSessionsRequest) {
         let Self { side, responder } = self;

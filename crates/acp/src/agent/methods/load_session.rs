@@ -34,6 +34,8 @@ impl<S> LoadSession<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { load_session: v1::LoadSessionRequest }
+
 impl<A: Agent> MessageHandler<v1::LoadSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::LoadSessionRequest) {
         let id = request.session_id.clone();

@@ -46,6 +46,8 @@ impl Providers for UnsupportedMethod {
     }
 }
 
+offered_by! { providers: ListProvidersRequest, SetProviderRequest, DisableProviderRequest }
+
 impl<A: Agent> MessageHandler<ListProvidersRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: ListProvidersRequest) {
         let Self { side, responder } = self;

@@ -35,6 +35,8 @@ impl<S> ResumeSession<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { resume_session: v1::ResumeSessionRequest }
+
 impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ResumeSessionRequest) {
         let id = request.session_id.clone();

@@ -28,6 +28,8 @@ impl CheckSessionStatus for UnsupportedMethod {
     }
 }
 
+offered_by! { session_status: SessionStatusRequest }
+
 impl<A: Agent> MessageHandler<SessionStatusRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, SessionStatusRequest { session_id, .. }: SessionStatusRequest) {
         let Self { side, responder } = self;

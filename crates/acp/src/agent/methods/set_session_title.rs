@@ -38,6 +38,8 @@ impl<S: Sync> SetSessionTitle<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { set_session_title: SetSessionTitleRequest }
+
 impl<A: Agent> MessageHandler<SetSessionTitleRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionTitleRequest) {
         let Self { side, responder } = self;

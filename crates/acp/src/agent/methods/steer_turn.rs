@@ -36,6 +36,8 @@ impl<S: Sync> SteerTurn<S> for UnsupportedMethod {
     }
 }
 
+offered_by! { steer_turn: SteerRequest }
+
 /// The reason in the response if there is no turn that accepts the message.
 const NO_RUNNING_TURN: &str = "noRunningTurn";
 

@@ -39,7 +39,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::RESUME => self.resume(id, params, line, out),
-            method::LIST if !self.agent_features.list => {
+            method::LIST if !self.agent_offers(method::LIST) => {
                 answer(&mut out.client, id, &self.list(&params)?);
                 Ok(())
             }
@@ -68,7 +68,7 @@ impl V1ToV2Bridge {
                 Ok(())
             }
             method::LOGOUT_V2 => {
-                if !self.agent_features.logout {
+                if !self.agent_offers(method::LOGOUT_V1) {
                     return Err(unsupported_method(
                         method_name,
                         "the agent does not support logout",
@@ -201,14 +201,16 @@ impl V1ToV2Bridge {
         let from = from.map(|from| from.field::<String>("type").unwrap_or_default());
         let mut params = params.without(&["replayFrom"]);
         setup::servers_to_v1(&mut params);
+        let resumes = self.agent_offers(method::RESUME);
+        let loads = self.agent_offers(method::LOAD);
         let known = self.sessions.touch(&session);
         match from.as_deref() {
-            None if self.agent_features.resume => line.with_params(&mut out.agent, &params),
-            None if self.agent_features.load => {
+            None if resumes => line.with_params(&mut out.agent, &params),
+            None if loads => {
                 known.hides_replay = true;
                 line.with_method(&mut out.agent, method::LOAD, &params);
             }
-            Some("start") if self.agent_features.load => {
+            Some("start") if loads => {
                 known.current_message = None;
                 line.with_method(&mut out.agent, method::LOAD, &params);
             }
@@ -263,7 +265,7 @@ impl V1ToV2Bridge {
                 continue;
             }
             let mut info = object! { "sessionId": id };
-            if self.agent_features.archive {
+            if self.agent_offers(method::ARCHIVE) {
                 info.push("archived".to_owned(), to_raw_value(&false));
             }
             for (key, value) in place.iter() {
@@ -282,7 +284,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         let session_id = require_session_id(params)?;
-        if self.agent_features.close {
+        if self.agent_offers(method::CLOSE) {
             line.pass(&mut out.agent);
             let session = session_id.clone();
             self.client_requests

@@ -7,17 +7,6 @@ use super::super::json::{object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
-/// What a version 1 agent supports of the features that version 2 requires.
-#[derive(Debug, Default)]
-pub(in crate::bridge) struct V1AgentFeatures {
-    pub(super) load: bool,
-    pub(super) resume: bool,
-    pub(super) list: bool,
-    pub(super) close: bool,
-    pub(super) archive: bool,
-    pub(super) logout: bool,
-}
-
 /// Translates the request to version 1. Keeps the fields of version 2, in case the agent supports only that version.
 pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
     let v2_capabilities = object(params.get("capabilities"));
@@ -50,22 +39,10 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
     params
 }
 
-/// Translates the response to version 2. Also returns the agent's features.
-pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFeatures) {
-    let raw_capabilities = object(result.take("agentCapabilities").as_deref());
-    let capabilities: v1::AgentCapabilities = raw_capabilities.read().unwrap_or_default();
-    let sessions = &capabilities.session_capabilities;
-    let offers = V1AgentFeatures {
-        load: capabilities.load_session,
-        resume: sessions.resume.is_some(),
-        list: sessions.list.is_some(),
-        close: sessions.close.is_some(),
-        archive: sessions.archive.is_some(),
-        logout: capabilities.auth.logout.is_some(),
-    };
-
-    let capabilities = dialect::agent_to_v2(&raw_capabilities, true);
-
+/// Translates the response to version 2. Also returns the agent's capabilities as it sent them.
+pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, v1::AgentCapabilities) {
+    let theirs = object(result.take("agentCapabilities").as_deref());
+    let capabilities = dialect::agent_to_v2(&theirs, true);
     let info = object(result.take("agentInfo").as_deref());
     let mut named = object! {};
     for (key, absent) in [("name", "agent"), ("version", "unknown")] {
@@ -84,5 +61,5 @@ pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, V1AgentFea
     result.set("info", to_raw_value(&named));
     result.set("capabilities", to_raw_value(&capabilities));
     setup::auth_methods_to_v2(&mut result);
-    (result, offers)
+    (result, theirs.read().unwrap_or_default())
 }

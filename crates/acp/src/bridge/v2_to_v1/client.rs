@@ -8,6 +8,14 @@ use super::super::json::{BridgeLine, BridgeOutput, notify, require_session_id, t
 use super::super::{method, setup};
 use super::{DownPendingRequest, DownTurn, V2ToV1Bridge};
 
+/// Adds the type of an option's value, which version 2 requires.
+fn add_value_type(params: &mut RawObject) {
+    if !params.has("type") {
+        let boolean = params.field::<bool>("value").is_some();
+        params.set("type", to_raw_value(if boolean { "boolean" } else { "id" }));
+    }
+}
+
 impl V2ToV1Bridge {
     pub(super) fn handle_client_request(
         &mut self,
@@ -59,21 +67,17 @@ impl V2ToV1Bridge {
             }
             method::SET_OPTION => {
                 let session = require_session_id(&params)?;
-                if !params.has("type") {
-                    let boolean = params.field::<bool>("value").is_some();
-                    params.set("type", to_raw_value(if boolean { "boolean" } else { "id" }));
-                }
+                add_value_type(&mut params);
                 line.with_params(&mut out.agent, &params);
                 DownPendingRequest::SetOption { session }
             }
-            method::SET_MODE => {
+            method::SET_MODE | method::SET_MODEL => {
                 let session = require_session_id(&params)?;
-                self.set_legacy_option(&session, LegacyOption::Mode, params, line, out)?;
-                DownPendingRequest::SetLegacyOption { session }
-            }
-            method::SET_MODEL => {
-                let session = require_session_id(&params)?;
-                self.set_legacy_option(&session, LegacyOption::Model, params, line, out)?;
+                let option = match method_name {
+                    method::SET_MODE => LegacyOption::Mode,
+                    _ => LegacyOption::Model,
+                };
+                self.set_legacy_option(&session, option, params, line, out)?;
                 DownPendingRequest::SetLegacyOption { session }
             }
             method::AUTHENTICATE => {
