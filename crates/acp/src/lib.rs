@@ -53,6 +53,7 @@ pub mod agent;
 pub mod bridge;
 mod capabilities;
 pub mod client;
+mod client_core;
 mod connection;
 mod dialect;
 mod error;

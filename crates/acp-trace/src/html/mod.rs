@@ -168,7 +168,11 @@ impl PageBuilder {
         write_data(out, "index", &self.index.whole(starts))?;
         write_data(out, "findings", &findings)?;
         write_data(out, "notes", &self.notes)?;
-        let told: Vec<&str> = self.sessions.iter().map(|session| &*session.id).collect();
+        let told: Vec<&str> = self
+            .sessions
+            .iter()
+            .map(|session| session.id.as_str())
+            .collect();
         write_data(out, "told-ids", &told)?;
         for session in self.sessions.iter() {
             let told = session::html(session);

@@ -25,11 +25,16 @@ const ITEMS: usize = 5000;
 const DIFFING: Duration = Duration::from_millis(200);
 
 pub(super) fn html(session: &TracedSession) -> Markup {
-    let thread = &session.thread;
+    session
+        .thread
+        .read(|thread| render_session(session, thread))
+}
+
+fn render_session(session: &TracedSession, thread: &Thread) -> Markup {
     let dropped = thread.truncation().items;
     let skipped = thread.items().len().saturating_sub(ITEMS);
     let first = dropped + skipped;
-    let mut ends = session.turn_ends.iter().peekable();
+    let mut ends = session.positions.turn_ends.iter().peekable();
     while ends
         .next_if(|end| end.items <= first && first > 0)
         .is_some()
@@ -37,7 +42,7 @@ pub(super) fn html(session: &TracedSession) -> Markup {
     html! {
         @if let Some(title) = thread.title() { h2 { (text::line(title)) } }
         p.soft {
-            code { (text::line(&session.id)) }
+            code { (text::line(session.id.as_str())) }
             @if let Some(usage) = thread.usage() {
                 " · " (usage.used) " of " (usage.size) " tokens of context"
             }
@@ -47,7 +52,7 @@ pub(super) fn html(session: &TracedSession) -> Markup {
         }
         @for (number, item) in (first..).zip(thread.items().iter().skip(skipped)) {
             @while let Some(end) = ends.next_if(|end| end.items <= number) { (render_turn_end(end)) }
-            (render_item(item, session, session.item_positions.get(number)))
+            (render_item(item, session, thread, session.positions.items.get(number)))
         }
         @for end in ends { (render_turn_end(end)) }
         @for plan in thread.plans() { (render_plan(plan)) }
@@ -69,7 +74,12 @@ fn render_turn_end(end: &TurnEnd) -> Markup {
     }
 }
 
-fn render_item(item: &Item, session: &TracedSession, place: Option<&TracePosition>) -> Markup {
+fn render_item(
+    item: &Item,
+    session: &TracedSession,
+    thread: &Thread,
+    place: Option<&TracePosition>,
+) -> Markup {
     match &item.kind {
         ItemKind::User(message) => render_message("user", "Person", message, place),
         ItemKind::Agent(message) => render_message("agent", "Agent", message, place),
@@ -79,7 +89,7 @@ fn render_item(item: &Item, session: &TracedSession, place: Option<&TracePositio
                 (render_blocks(&message.content))
             }
         },
-        ItemKind::ToolCall(call) => render_tool_call(call, session, place),
+        ItemKind::ToolCall(call) => render_tool_call(call, session, thread, place),
         ItemKind::Notice(notice) => html! {
             div.item.notice {
                 p { span.who { (text::line(notice.severity.as_str())) } (render_position(place)) }
@@ -172,6 +182,7 @@ fn render_block(block: &ContentBlock) -> Markup {
 fn render_tool_call(
     call: &ThreadToolCall,
     session: &TracedSession,
+    thread: &Thread,
     place: Option<&TracePosition>,
 ) -> Markup {
     let title = if call.title.trim().is_empty() {
@@ -185,7 +196,7 @@ fn render_tool_call(
         (ToolCallStatus::Cancelled, _) | (_, true) => ("cancelled", "cancelled"),
         (other, _) => ("open", other.as_str()),
     };
-    let questions = session.questions.get(call.id.as_str());
+    let questions = session.questions.get(&call.id);
     html! {
         div.item.tool {
             p {
@@ -207,7 +218,7 @@ fn render_tool_call(
                     ThreadToolCallContent::Content(ContentBlock::Text(block)) => (render_code(&block.text)),
                     ThreadToolCallContent::Content(block) => (render_block(block)),
                     ThreadToolCallContent::Diff(diff) => (render_diff(diff)),
-                    ThreadToolCallContent::Terminal(id) => (render_terminal(id, &session.thread)),
+                    ThreadToolCallContent::Terminal(id) => (render_terminal(id, thread)),
                     ThreadToolCallContent::Unknown(object) => (render_code(&serde_json::to_string(object).unwrap_or_default())),
                     _ => {}
                 }
@@ -222,7 +233,7 @@ fn render_question(question: &TracedQuestion) -> Markup {
     html! {
         p.asked {
             "asked: "
-            @for option in &question.options { span.option { (text::line(option)) } }
+            @for (_, name) in &question.options { span.option { (text::line(name)) } }
             @match &question.answer {
                 Some(answer) => { "→ " b { (text::line(answer)) } }
                 None => { "→ no response" }

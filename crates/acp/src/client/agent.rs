@@ -19,7 +19,7 @@ use super::session::ClientSession;
 use super::sessions::ClientSessions;
 use super::side::ClientSide;
 use crate::capabilities::{agent_capability_error, check_offered, missing_mcp_capability};
-use crate::connection::{Connection, Driver, RequestOptions};
+use crate::connection::{Connection, Driver};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
 use crate::session_setup::{SessionSetup, SystemPromptError};
@@ -231,12 +231,9 @@ impl AgentConnection {
     pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<ClientSession> {
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
-            return self
-                .open(&setup.new_v2(), None, RequestOptions::default())
-                .await;
+            return self.open(&setup.new_v2(), None).await;
         }
-        self.open(&setup.new_v1(), None, RequestOptions::default())
-            .await
+        self.open(&setup.new_v1(), None).await
     }
 
     /// Opens an existing session with a replay (`session/load`; in version 2 `session/resume` with `replayFrom`):
@@ -252,19 +249,14 @@ impl AgentConnection {
         let id = id.into();
         self.require(v1::LoadSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
-        // The replay is sent before the response, and must be handled before it.
-        let ask = RequestOptions {
-            is_ordered: true,
-            ..RequestOptions::default()
-        };
         if self.speaks_v2() {
             let request = setup.resume_v2(&id).replay_from(v2::ReplayFrom::start());
             return self
-                .open(&request, Some(SessionReopening::replay(self, id)), ask)
+                .open(&request, Some(SessionReopening::replay(self, id)))
                 .await;
         }
         let request = setup.load_v1(&id);
-        self.open(&request, Some(SessionReopening::replay(self, id)), ask)
+        self.open(&request, Some(SessionReopening::replay(self, id)))
             .await
     }
 
@@ -283,20 +275,12 @@ impl AgentConnection {
         if self.speaks_v2() {
             let request = setup.resume_v2(&id);
             return self
-                .open(
-                    &request,
-                    Some(SessionReopening::resume(id)),
-                    RequestOptions::default(),
-                )
+                .open(&request, Some(SessionReopening::resume(id)))
                 .await;
         }
         let request = setup.resume_v1(&id);
-        self.open(
-            &request,
-            Some(SessionReopening::resume(id)),
-            RequestOptions::default(),
-        )
-        .await
+        self.open(&request, Some(SessionReopening::resume(id)))
+            .await
     }
 
     /// Returns a page of the agent's sessions (`session/list`). Use `next_cursor` in the response to request the next

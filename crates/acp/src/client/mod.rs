@@ -13,16 +13,16 @@ mod session;
 mod sessions;
 mod side;
 mod state;
-mod turn;
 #[cfg(feature = "unstable")]
 mod unstable;
 
+pub use crate::client_core::{ObservedChange, ObservedEvent, Observer, PermissionRequest};
 pub use crate::extension::{ExtensionNotification, ExtensionRequest};
 pub use crate::session_setup::SessionSetup;
 pub use crate::update::Update;
 pub use agent::{AgentConnection, Handshake, connect, connect_with};
 pub use dyn_client::DynClient;
-pub use methods::{Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+pub use methods::{Elicitation, ReadTextFile, Terminals, WriteTextFile};
 pub use session::{ClientSession, PromptContent};
 pub use side::UpdateContext;
 pub use state::ClientState;

@@ -1,4 +1,4 @@
-//! Opening sessions: the requests, and the session data in their responses.
+//! Opening sessions: the requests.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use acp_wire::{Request, v2};
 
 use super::agent::AgentConnection;
 use super::session::ClientSession;
-use super::sessions::{ClientSessions, ReplayBackup, SessionAnnouncement};
+use crate::client_core::{OpenedSessionResponse, ReplayBackup};
 use crate::connection::RequestOptions;
 use crate::dialect;
 use crate::error::Result;
@@ -67,83 +67,6 @@ impl SessionSetup {
     }
 }
 
-/// A response to a request that opens a session.
-pub(super) trait OpenedSessionResponse {
-    /// Returns the session id, if the response is for a new session.
-    fn new_session(&self) -> Option<&SessionId>;
-    /// Applies the response to the session.
-    fn apply(&self, sessions: &ClientSessions, id: &SessionId);
-}
-
-macro_rules! answers {
-    ($tell:ident: $($answer:ty => $id:expr;)+) => { $(
-        impl OpenedSessionResponse for $answer {
-            fn new_session(&self) -> Option<&SessionId> {
-                let id: fn(&Self) -> Option<&SessionId> = $id;
-                id(self)
-            }
-            fn apply(&self, sessions: &ClientSessions, id: &SessionId) {
-                $tell!(self, sessions, id);
-            }
-        }
-    )+ };
-}
-
-macro_rules! tell_v1 {
-    ($answer:ident, $sessions:ident, $id:ident) => {
-        $sessions.apply_announcement(
-            $id,
-            &SessionAnnouncement {
-                modes: $answer.modes.as_ref(),
-                models: $answer.models.as_ref(),
-                options: $answer.config_options.as_deref(),
-            },
-        )
-    };
-}
-
-macro_rules! tell_v2 {
-    ($answer:ident, $sessions:ident, $id:ident) => {
-        apply_v2_announcement(
-            $sessions,
-            $id,
-            &$answer.config_options,
-            &$answer.available_commands,
-        )
-    };
-}
-
-answers! { tell_v1:
-    v1::NewSessionResponse => |answer| Some(&answer.session_id);
-    v1::ForkSessionResponse => |answer| Some(&answer.session_id);
-    v1::LoadSessionResponse => |_| None;
-    v1::ResumeSessionResponse => |_| None;
-}
-
-answers! { tell_v2:
-    v2::NewSessionResponse => |answer| Some(&answer.session_id);
-    v2::ForkSessionResponse => |answer| Some(&answer.session_id);
-    v2::ResumeSessionResponse => |_| None;
-}
-
-fn apply_v2_announcement(
-    sessions: &ClientSessions,
-    id: &SessionId,
-    options: &[v2::SessionConfigOption],
-    commands: &[v2::AvailableCommand],
-) {
-    let options = dialect::options_from_v2(options.to_vec());
-    let opened = SessionAnnouncement {
-        options: Some(&options),
-        ..SessionAnnouncement::default()
-    };
-    sessions.apply_announcement(id, &opened);
-    if !commands.is_empty() {
-        let announce = |thread: &mut crate::Thread| thread.set_commands(commands);
-        sessions.with_session(id, |state| state.thread.change(announce));
-    }
-}
-
 /// An existing session that is opened again.
 pub(super) struct SessionReopening {
     id: SessionId,
@@ -174,29 +97,32 @@ impl AgentConnection {
         &self,
         request: &R,
         old: Option<SessionReopening>,
-        ask: RequestOptions,
     ) -> Result<ClientSession> {
         let id = old.as_ref().map(|old| old.id.clone());
+        let ask = RequestOptions {
+            // A replay is sent before the response, and must be handled before it.
+            is_ordered: old.as_ref().is_some_and(|old| old.replay_backup.is_some()),
+            ..RequestOptions::default()
+        };
         let sessions = Arc::clone(&self.0.sessions);
         // Held until the response names the session, even if the caller no longer waits for it.
         let opening = sessions.begin_opening(id.as_ref());
         let on_answer = move |answer: Result<&R::Response, &crate::Error>| {
             let _opening = opening;
-            match (answer, old) {
-                (Ok(answer), old) => {
+            match answer {
+                Ok(answer) => {
                     let id = answer.new_session().or(old.as_ref().map(|old| &old.id));
                     if let Some(id) = id {
-                        answer.apply(&sessions, id);
+                        sessions.announce(id, &answer.announcement());
                     }
                 }
-                (
-                    Err(_),
-                    Some(SessionReopening {
-                        id,
-                        replay_backup: Some(before),
-                    }),
-                ) => sessions.restore(&id, before),
-                (Err(_), _) => {}
+                Err(_) => {
+                    if let Some(old) = old
+                        && let Some(before) = old.replay_backup
+                    {
+                        sessions.restore(&old.id, before);
+                    }
+                }
             }
         };
         let conn = self.connection();

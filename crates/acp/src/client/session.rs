@@ -10,17 +10,21 @@ use acp_wire::v1::{
     SetSessionModelRequest, SetSessionModelResponse, StopReason, TerminalId, ToolCallId,
 };
 use acp_wire::{Meta, Request as _, jsonrpc, v2};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AgentConnection;
-use super::sessions::{ClientSessionEntry, ClientSessions};
-use super::turn::PendingTurn;
+use super::sessions::ClientSessions;
 use crate::capabilities::{agent_capability_error, missing_prompt_capability};
 use crate::connection::RequestOptions;
 use crate::dialect;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
+
+/// The response to a prompt is handled on the reader: messages after it are not part of the turn.
+const PROMPT: RequestOptions = RequestOptions {
+    is_ordered: true,
+    cancel_on_drop: false,
+};
 
 /// An open session. Cloning it is cheap; all clones are the same session.
 #[derive(Debug, Clone)]
@@ -51,8 +55,7 @@ impl ClientSession {
     /// with another client type.
     #[must_use]
     pub fn state<C: super::Client>(&self) -> Option<Arc<C::State>> {
-        let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
-        self.sessions().with_session(&self.id, state).flatten()
+        self.sessions().client_state::<C>(&self.id)
     }
 
     /// Returns the connection to the session's agent.
@@ -75,22 +78,7 @@ impl ClientSession {
     pub async fn prompt(&self, prompt: impl Into<PromptContent>) -> Result<StopReason> {
         let prompt = prompt.into();
         self.check(&prompt.content)?;
-        let begun = self.sessions().with_session(&self.id, |state| {
-            if state.is_running {
-                return Err("a turn is already running in this session");
-            }
-            if state.is_replaying {
-                return Err("the session is being loaded");
-            }
-            state.is_running = true;
-            state.turn = CancellationToken::new();
-            Ok(())
-        });
-        begun
-            .unwrap_or(Err("the session is closed"))
-            .map_err(|why| Error::Invalid(why.to_owned()))?;
-        self.thread
-            .change(|thread| thread.begin_turn(&prompt.content));
+        self.sessions().begin_turn(&self.id, &prompt.content)?;
         let mut turn = RunningTurn {
             session: self,
             finished: false,
@@ -108,11 +96,6 @@ impl ClientSession {
         let mut request = PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        // Handle the response on the reader: messages after it are not part of the turn.
-        let ask = RequestOptions {
-            is_ordered: true,
-            cancel_on_drop: false,
-        };
         let on_answer = move |answer: Result<&PromptResponse, &Error>| {
             let stop_reason = match answer {
                 Ok(answer) => Some(&answer.stop_reason),
@@ -120,61 +103,35 @@ impl ClientSession {
                 Err(Error::Cancelled) => Some(&StopReason::Cancelled),
                 Err(_) => None,
             };
-            sessions.with_session(&id, |state| state.end_turn(stop_reason));
+            sessions.end_turn(&id, stop_reason);
         };
         let conn = self.agent.connection();
-        let answer = conn.request_with(&request, ask, on_answer).await?;
+        let answer = conn.request_with(&request, PROMPT, on_answer).await?;
         Ok(answer.stop_reason)
     }
 
-    /// Runs a turn in version 2. The response only says that the prompt was accepted: see [`super::turn`].
+    /// Runs a turn in version 2. The response only says that the prompt was accepted: see `thread/turn.rs`.
     async fn prompt_v2(&self, prompt: PromptContent) -> Result<StopReason> {
+        // The prompt was queued, and cancelled before it was accepted.
+        let was_queued = |error: &Error| matches!(error, Error::Rpc(e) if e.code == jsonrpc::Error::REQUEST_CANCELLED);
         let mut request = v2::PromptRequest::new(&self.id, prompt.content);
         request.meta = prompt.meta;
-        let (sender, end) = oneshot::channel();
-        self.sessions().with_session(&self.id, |state| {
-            state.begin_prompt(PendingTurn::new(sender))
-        });
+        let end = self.sessions().wait_for_turn(&self.id);
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
-        let ask = RequestOptions {
-            is_ordered: true,
-            cancel_on_drop: false,
-        };
-        let on_answer = move |answer: Result<&v2::PromptResponse, &Error>| {
-            // The waiting caller is notified after the lock is released.
-            let _over = sessions.with_session(&id, |state| match answer {
-                Ok(answer) => {
-                    let message = &answer.message_id;
-                    state
-                        .thread
-                        .change(|thread| thread.confirm_prompt_echo(message));
-                    state.accept_prompt()
-                }
-                Err(Error::Cancelled) => {
-                    state.end_turn(Some(&StopReason::Cancelled));
-                    None
-                }
-                Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
-                    state.end_turn(Some(&StopReason::Cancelled));
-                    None
-                }
-                Err(_) => {
-                    state.end_turn(None);
-                    None
-                }
-            });
+        let on_answer = move |answer: Result<&v2::PromptResponse, &Error>| match answer {
+            Ok(answer) => drop(sessions.accept_prompt(&id, &answer.message_id)),
+            Err(error) => {
+                let is_cancelled = matches!(error, Error::Cancelled) || was_queued(error);
+                sessions.end_turn(&id, is_cancelled.then_some(&StopReason::Cancelled));
+            }
         };
         let conn = self.agent.connection();
-        match conn.request_with(&request, ask, on_answer).await {
-            Ok(_) => {}
-            // The prompt was queued, and cancelled before it was accepted.
-            Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
-                return Ok(StopReason::Cancelled);
-            }
-            Err(error) => return Err(error),
+        match conn.request_with(&request, PROMPT, on_answer).await {
+            // No end of the turn is reported for a session that was closed.
+            Ok(_) => end.await.unwrap_or(Ok(StopReason::Cancelled)),
+            Err(error) if was_queued(&error) => Ok(StopReason::Cancelled),
+            Err(error) => Err(error),
         }
-        // No end of the turn is reported for a session that was closed.
-        end.await.unwrap_or(Ok(StopReason::Cancelled))
     }
 
     /// Cancels the running turn: Prompt turn, "Cancellation". Pending permission requests get the outcome `cancelled`.
@@ -243,9 +200,7 @@ impl ClientSession {
     /// gets the outcome `cancelled` before it knows of the cancellation may treat it as a rejection and end the turn
     /// with another stop reason.
     fn begin_cancel(&self) -> Option<CancellationToken> {
-        let running =
-            |state: &mut ClientSessionEntry| state.is_working().then(|| state.turn.clone());
-        let turn = self.sessions().with_session(&self.id, running).flatten()?;
+        let turn = self.sessions().running_turn(&self.id)?;
         self.thread.change(crate::thread::Thread::cancel_turn);
         Some(turn)
     }
@@ -313,11 +268,8 @@ impl ClientSession {
                 return Ok(());
             }
         }
-        // If an agent omits the list from its response, the options stay unchanged.
         let replace = move |options: &[SessionConfigOption]| {
-            if !options.is_empty() {
-                thread.change(|thread| thread.set_config_options(options));
-            }
+            thread.change(|thread| thread.set_config_options(options));
         };
         if self.agent.version() == ProtocolVersion::V2 {
             let request = v2::SetSessionConfigOptionRequest::new(&self.id, option, value);

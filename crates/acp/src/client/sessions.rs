@@ -1,78 +1,74 @@
-//! The table of a client's sessions and their threads.
+//! The live client's sessions: the table of the client core behind a lock, with the client's own state of each session
+//! and who waits for its turn.
 
-mod subagents;
-
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp_wire::v1::{
-    SessionConfigOption, SessionId, SessionModeState, SessionModelState, StopReason,
-};
+use acp_wire::v1::{ContentBlock, MessageId, SessionId, StopReason};
 use acp_wire::v2::StateUpdate;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::Client;
+use super::side::UpdateContext;
 use super::state::{ErasedState, StateFactory};
-use super::turn::{FinishedTurn, PendingTurn};
-use crate::error::{CloseReason, Error};
+use crate::client_core::{
+    PermissionRequest, ReceivedPermissionRequest, ReplayBackup, SessionAnnouncement, SessionEntry,
+    SessionTable, UNCLAIMED, Unopened,
+};
+use crate::error::{CloseReason, Error, Result};
 use crate::session_setup::LONGEST_ID;
-use crate::thread::{Thread, ThreadHandle};
-
-/// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
-/// before the response that contains its id. The limit keeps an agent that invents sessions from filling memory.
-const UNCLAIMED: usize = 64;
+use crate::thread::{Thread, ThreadHandle, TurnResult};
+use crate::update::Update;
 
 pub(crate) struct ClientSessions {
-    table: Mutex<Table>,
-    /// The number of pending requests that open a session.
-    opening_count: Mutex<usize>,
-    /// The size limit of a thread, in bytes.
-    thread_limit: usize,
+    table: Mutex<SessionTable<LiveSession>>,
     /// The factory for the client's states. Call it without holding a lock: the client's code may access sessions.
     state_factory: StateFactory,
 }
 
-#[derive(Default)]
-struct Table {
-    entries: HashMap<SessionId, ClientSessionEntry>,
-    /// The sessions that the client has not opened. Their number is limited.
-    unopened: HashMap<SessionId, Unopened>,
-    /// The parent of each subagent. Their number is limited, too.
-    parents: HashMap<SessionId, SessionId>,
-}
+/// A session in the table of a live client.
+pub(crate) type ClientSessionEntry = SessionEntry<LiveSession>;
 
-/// A session in the table: its thread, the client's state and the current turn.
+/// What a live client keeps with a session.
 #[derive(Default)]
-pub(crate) struct ClientSessionEntry {
-    pub(crate) thread: ThreadHandle,
+pub(crate) struct LiveSession {
     /// The client's own state for the session. `None` once the connection has closed.
     client_state: Option<ErasedState>,
-    pub(crate) is_replaying: bool,
     /// The token of the current or last turn. It is cancelled with the turn.
-    pub(crate) turn: CancellationToken,
-    pub(crate) is_running: bool,
-    /// The pending turn, if the agent speaks version 2.
-    pending_turn: Option<PendingTurn>,
+    turn: CancellationToken,
+    /// The sender that passes the turn's result to the waiting future, if the agent speaks version 2.
+    waiting: Option<oneshot::Sender<Result<StopReason>>>,
 }
 
-/// The reason why a session that the client has not opened is in the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unopened {
-    /// The agent has sent an update for the session.
-    Unclaimed,
-    /// The client may be opening the session. There are at most as many of these as pending requests that open
-    /// sessions.
-    Provisional,
+/// A turn that has ended. Dropping it sends the result to the waiting future.
+#[derive(Debug)]
+pub(crate) struct FinishedTurn {
+    result: Option<Result<StopReason>>,
+    sender: Option<oneshot::Sender<Result<StopReason>>>,
 }
 
-impl Table {
-    /// Returns the number of unopened sessions of this kind.
-    fn count(&self, kind: Unopened) -> usize {
-        self.unopened
-            .values()
-            .filter(|other| **other == kind)
-            .count()
+impl FinishedTurn {
+    fn stop_reason(&self) -> Option<&StopReason> {
+        self.result.as_ref()?.as_ref().ok()
     }
+}
+
+impl Drop for FinishedTurn {
+    fn drop(&mut self) {
+        if let (Some(waiting), Some(end)) = (self.sender.take(), self.result.take()) {
+            // Fails if the future was dropped.
+            let _ = waiting.send(end);
+        }
+    }
+}
+
+/// An update that was applied to its session, to be delivered to the client.
+pub(crate) struct ReceivedUpdate<S> {
+    pub(crate) context: UpdateContext,
+    /// The client's own state for the session. `None` if the connection has closed.
+    pub(crate) client_state: Option<Arc<S>>,
+    /// The turn that the update has ended.
+    pub(crate) finished_turn: Option<FinishedTurn>,
 }
 
 /// A pending request that opens a session. While it is pending, the agent may send requests for one session that is
@@ -89,64 +85,65 @@ impl Drop for ClientSessionOpening {
     }
 }
 
-/// The modes, models and options that the agent reports when a session is opened.
-#[derive(Default)]
-pub(crate) struct SessionAnnouncement<'a> {
-    pub(crate) modes: Option<&'a SessionModeState>,
-    pub(crate) models: Option<&'a SessionModelState>,
-    pub(crate) options: Option<&'a [SessionConfigOption]>,
-}
-
 impl ClientSessionEntry {
     /// Returns the client's own state for the session.
     pub(crate) fn client_state<C: Client>(&self) -> Option<Arc<C::State>> {
-        self.client_state.as_ref()?.get::<C>()
+        self.kept.client_state.as_ref()?.get::<C>()
     }
 
-    /// Starts a version 2 agent's turn.
-    pub(crate) fn begin_prompt(&mut self, prompting: PendingTurn) {
-        self.pending_turn = Some(prompting);
-    }
-
-    /// Records that the agent has accepted the prompt. Returns the turn if it has already ended.
-    pub(crate) fn accept_prompt(&mut self) -> Option<FinishedTurn> {
-        let over = self.pending_turn.as_mut()?.accept();
-        self.end_finished_turn(over)
-    }
-
-    /// Applies a state that the agent reported. Returns the turn if the state ended it.
-    pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<FinishedTurn> {
-        let Some(prompting) = &mut self.pending_turn else {
-            // The agent works on its own. An earlier cancel does not apply to this work.
-            if !matches!(state, StateUpdate::Idle(_)) && self.turn.is_cancelled() {
-                self.turn = CancellationToken::new();
+    /// Starts a turn, unless one is running.
+    fn begin_turn(&mut self, prompt: &[ContentBlock]) -> Result<(), &'static str> {
+        let is_replaying = self.is_replaying;
+        self.thread.change(|thread| {
+            if thread.is_turn_running() {
+                return Err("a turn is already running in this session");
             }
-            return None;
-        };
-        let over = prompting.apply_state(state);
-        self.end_finished_turn(over)
+            if is_replaying {
+                return Err("the session is being loaded");
+            }
+            thread.begin_turn(prompt);
+            Ok(())
+        })?;
+        self.kept.turn = CancellationToken::new();
+        Ok(())
     }
 
-    /// Returns `true` if the agent is working in this session: on a turn, or on work that it started by itself.
-    pub(crate) fn is_working(&self) -> bool {
-        self.is_running || self.thread.read(Thread::is_running)
+    /// Applies an update to the thread. Returns the turn if the update ended it.
+    fn receive_update(&mut self, update: &Update) -> Option<FinishedTurn> {
+        let result = self.thread.change(|thread| thread.receive(update));
+        if let Update::StateUpdate(state) = update
+            && !matches!(state, StateUpdate::Idle(_))
+            && self.kept.turn.is_cancelled()
+            && !self.thread.read(Thread::is_turn_running)
+        {
+            // The agent works on its own. An earlier cancel does not apply to this work.
+            self.kept.turn = CancellationToken::new();
+        }
+        Some(self.finished_turn(result?))
     }
 
-    fn end_finished_turn(&mut self, over: Option<FinishedTurn>) -> Option<FinishedTurn> {
-        let over = over?;
-        self.end_turn(over.stop_reason());
-        Some(over)
+    /// Returns the turn, which has ended with this result.
+    fn finished_turn(&mut self, result: TurnResult) -> FinishedTurn {
+        FinishedTurn {
+            result: Some(result.map_err(Error::Rpc)),
+            sender: self.kept.waiting.take(),
+        }
     }
 
-    fn stop_reason(&self) -> Option<StopReason> {
-        self.thread.read(|thread| thread.stop_reason().cloned())
+    /// Ends the session's turn. Returns `false` if none was running.
+    fn end_turn(&mut self, stop_reason: Option<&StopReason>) -> bool {
+        self.kept.waiting = None;
+        self.thread.change(|thread| {
+            let was_running = thread.is_turn_running();
+            thread.end_turn(stop_reason);
+            was_running
+        })
     }
 
-    /// Ends the session's turn.
-    pub(crate) fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
-        self.is_running = false;
-        self.pending_turn = None;
-        self.thread.change(|thread| thread.end_turn(stop_reason));
+    /// Returns the token of the running turn, or of the work that the agent has started by itself.
+    fn running_turn(&self) -> Option<CancellationToken> {
+        let is_running = self.thread.read(Thread::is_running);
+        is_running.then(|| self.kept.turn.clone())
     }
 }
 
@@ -154,78 +151,167 @@ impl ClientSessions {
     /// Creates an empty table. Each thread stores up to `kept` bytes.
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
-            table: Mutex::default(),
-            opening_count: Mutex::default(),
-            thread_limit: kept,
+            table: Mutex::new(SessionTable::new(kept)),
             state_factory: StateFactory::of(client),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Table> {
+    fn lock(&self) -> MutexGuard<'_, SessionTable<LiveSession>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `f` on a session, if the session is known.
-    pub(crate) fn with_session<T>(
-        &self,
-        id: &SessionId,
-        f: impl FnOnce(&mut ClientSessionEntry) -> T,
-    ) -> Option<T> {
-        self.with_known(id, f).ok()
+    /// Returns the client's own state for a session, if the session is known.
+    pub(crate) fn client_state<C: Client>(&self, id: &SessionId) -> Option<Arc<C::State>> {
+        self.lock().get(id)?.client_state::<C>()
     }
 
-    /// Runs `f` on a session. Returns `f` as the error if the session is not known.
-    fn with_known<T, F: FnOnce(&mut ClientSessionEntry) -> T>(
+    /// Returns the root session: this session, or the topmost parent of this subagent.
+    pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
+        self.lock().root_session(id)
+    }
+
+    /// Starts a turn in a session.
+    ///
+    /// # Errors
+    /// The session is closed or being loaded, or a turn is running in it.
+    pub(crate) fn begin_turn(&self, id: &SessionId, prompt: &[ContentBlock]) -> Result<()> {
+        let mut sessions = self.lock();
+        let begun = sessions.get_mut(id).map(|entry| entry.begin_turn(prompt));
+        begun
+            .unwrap_or(Err("the session is closed"))
+            .map_err(|why| Error::Invalid(why.to_owned()))
+    }
+
+    /// Returns a receiver for the result of the running turn. It gets none if the session is closed or the turn fails
+    /// before the agent accepts the prompt.
+    pub(crate) fn wait_for_turn(&self, id: &SessionId) -> oneshot::Receiver<Result<StopReason>> {
+        let (sender, end) = oneshot::channel();
+        if let Some(entry) = self.lock().get_mut(id) {
+            entry.kept.waiting = Some(sender);
+        }
+        end
+    }
+
+    /// Returns the token of the running turn, if the agent is working in this session.
+    pub(crate) fn running_turn(&self, id: &SessionId) -> Option<CancellationToken> {
+        self.lock().get(id)?.running_turn()
+    }
+
+    /// Records that a version 2 agent has accepted the prompt as the message with this id. Returns the turn if it has
+    /// already ended.
+    pub(crate) fn accept_prompt(
         &self,
         id: &SessionId,
-        f: F,
-    ) -> Result<T, F> {
-        let (done, ended) = {
-            let mut sessions = self.lock();
-            let Some(state) = sessions.entries.get_mut(id) else {
-                return Err(f);
-            };
-            let ran = state.is_running;
-            let done = f(state);
-            let ended = (ran && !state.is_running).then(|| state.stop_reason());
-            (done, ended)
+        message: &MessageId,
+    ) -> Option<FinishedTurn> {
+        let accept = |entry: &mut ClientSessionEntry| {
+            let result = entry.thread.change(|thread| thread.accept_prompt(message));
+            Some(entry.finished_turn(result?))
         };
-        if let Some(stop_reason) = ended {
-            for session in self.descendants(id).iter().chain([id]) {
-                self.notify_turn_ended(session, stop_reason.as_ref());
+        let finished = self.lock().get_mut(id).and_then(accept)?;
+        self.notify_turn_ended(id, finished.stop_reason());
+        Some(finished)
+    }
+
+    /// Ends a session's turn.
+    pub(crate) fn end_turn(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
+        let end = |entry: &mut ClientSessionEntry| entry.end_turn(stop_reason);
+        let was_running = self.lock().get_mut(id).is_some_and(end);
+        if was_running {
+            self.notify_turn_ended(id, stop_reason);
+        }
+    }
+
+    /// Notifies the client's own states for a session and its subagents that a turn has ended.
+    fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
+        let states: Vec<ErasedState> = {
+            let sessions = self.lock();
+            let descendants = sessions.descendants(id);
+            let all = descendants.iter().chain([id]);
+            all.filter_map(|id| sessions.get(id)?.kept.client_state.clone())
+                .collect()
+        };
+        for state in states {
+            state.turn_ended(stop_reason);
+        }
+    }
+
+    /// Applies an update to its session, and adds the session if it is unknown. Returns what to deliver to the client.
+    /// `None` if the update is for a session that is not open, and there is no room for it.
+    pub(crate) fn receive_update<C: Client>(
+        &self,
+        id: &SessionId,
+        update: &Update,
+    ) -> Option<ReceivedUpdate<C::State>> {
+        let receive = |entry: &mut ClientSessionEntry| {
+            let finished_turn = entry.receive_update(update);
+            let context = UpdateContext {
+                session_id: id.clone(),
+                thread: entry.thread.clone(),
+                is_replay: entry.is_replaying,
+            };
+            ReceivedUpdate {
+                context,
+                client_state: entry.client_state::<C>(),
+                finished_turn,
+            }
+        };
+        let known = self.lock().get_mut(id).map(receive);
+        let received = match known {
+            Some(received) => received,
+            None => {
+                let is_full = || self.lock().unopened_ids(Unopened::Unclaimed).count() >= UNCLAIMED;
+                if id.as_str().len() > LONGEST_ID || is_full() {
+                    return None;
+                }
+                self.add(id, ClientSessionEntry::default(), Some(Unopened::Unclaimed));
+                self.lock().get_mut(id).map(receive)?
+            }
+        };
+        if let Some(finished) = &received.finished_turn {
+            self.notify_turn_ended(id, finished.stop_reason());
+        }
+        if let Update::SubagentUpdate(update) = update {
+            self.adopt(id, &update.session_id);
+        }
+        Some(received)
+    }
+
+    /// Opens the session of a subagent that another session has announced.
+    fn adopt(&self, parent: &SessionId, child: &SessionId) {
+        let Some(adopted) = self.lock().adopt(parent, child) else {
+            return;
+        };
+        let mut entry = ClientSessionEntry {
+            thread: adopted.thread,
+            is_replaying: adopted.is_replaying,
+            ..ClientSessionEntry::default()
+        };
+        if let Some(before) = adopted.before {
+            // Its pending requests stay pending.
+            entry.kept.turn = before.kept.turn;
+            if let Some(client) = before.kept.client_state {
+                client.closed();
             }
         }
-        Ok(done)
+        self.add(child, entry, None);
     }
 
-    /// Notifies the client's own state for a session that a turn has ended.
-    fn notify_turn_ended(&self, id: &SessionId, stop_reason: Option<&StopReason>) {
-        let client = self
-            .lock()
-            .entries
-            .get(id)
-            .and_then(|entry| entry.client_state.clone());
-        if let Some(client) = client {
-            client.turn_ended(stop_reason);
-        }
-    }
-
-    /// Runs `f` on the session that a message is for, and adds the session if it is unknown.
-    pub(crate) fn receive<T>(
+    /// Applies a permission request to its session. Returns the request for the client, and the token that cancels it:
+    /// a subagent works for the turn of the root session. `None` if the session is not known.
+    pub(crate) fn request_permission(
         &self,
-        id: &SessionId,
-        f: impl FnOnce(&mut ClientSessionEntry) -> T,
-    ) -> Option<T> {
-        let f = match self.with_known(id, f) {
-            Ok(done) => return Some(done),
-            Err(f) => f,
+        request: ReceivedPermissionRequest,
+    ) -> Option<(PermissionRequest, CancellationToken)> {
+        let sessions = self.lock();
+        let request = sessions.request_permission(request)?;
+        let root = sessions.get(&request.root_session_id);
+        let turn = if request.root_session_id == request.session_id {
+            root.map(|root| root.kept.turn.clone())
+        } else {
+            root.and_then(ClientSessionEntry::running_turn)
         };
-        let is_full = || self.lock().count(Unopened::Unclaimed) >= UNCLAIMED;
-        if id.as_str().len() > LONGEST_ID || is_full() {
-            return None;
-        }
-        self.add(id, ClientSessionEntry::default(), Some(Unopened::Unclaimed));
-        self.with_session(id, f)
+        Some((request, turn.unwrap_or_default()))
     }
 
     /// Starts to open a session: a new one, or the one with this id. Returns `None` if that session is already known.
@@ -235,13 +321,12 @@ impl ClientSessions {
     ) -> Option<ClientSessionOpening> {
         let is_known = |id| {
             let sessions = self.lock();
-            sessions.entries.contains_key(id)
-                && sessions.unopened.get(id) != Some(&Unopened::Unclaimed)
+            sessions.get(id).is_some() && sessions.unopened(id) != Some(Unopened::Unclaimed)
         };
         if id.is_some_and(is_known) {
             return None;
         }
-        *self.lock_openings() += 1;
+        self.lock().opening_count += 1;
         let opening = ClientSessionOpening {
             sessions: Arc::clone(self),
             id: id.cloned(),
@@ -252,26 +337,13 @@ impl ClientSessions {
         Some(opening)
     }
 
-    fn lock_openings(&self) -> MutexGuard<'_, usize> {
-        self.opening_count
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends an opening whose request has a response or was dropped. Removes provisional sessions that it did not open.
     fn end_opening(&self, id: Option<&SessionId>) {
-        let left = {
-            let mut openings = self.lock_openings();
-            *openings = openings.saturating_sub(1);
-            *openings
-        };
         let gone: Vec<SessionId> = {
-            let sessions = self.lock();
-            let provisional = sessions
-                .unopened
-                .iter()
-                .filter(|(_, kind)| **kind == Unopened::Provisional)
-                .map(|(id, _)| id);
+            let mut sessions = self.lock();
+            sessions.opening_count = sessions.opening_count.saturating_sub(1);
+            let left = sessions.opening_count;
+            let provisional = sessions.unopened_ids(Unopened::Provisional);
             match id {
                 Some(id) => provisional.filter(|other| *other == id).cloned().collect(),
                 None => provisional.skip(left).cloned().collect(),
@@ -285,19 +357,18 @@ impl ClientSessions {
     /// Returns `true` if the agent may send requests in this session: the client has opened it, or may be opening it.
     pub(crate) fn accepts_requests(&self, id: &SessionId) -> bool {
         {
-            let openings = *self.lock_openings();
             let mut sessions = self.lock();
-            let has_room = sessions.count(Unopened::Provisional) < openings;
-            let is_there = sessions.entries.contains_key(id);
-            match sessions.unopened.get_mut(id) {
-                None if is_there => return true,
-                Some(Unopened::Provisional) => return true,
-                _ if !has_room || id.as_str().len() > LONGEST_ID => return false,
-                Some(kind) => {
-                    *kind = Unopened::Provisional;
-                    return true;
-                }
-                None => {}
+            let unopened = sessions.unopened(id);
+            if sessions.is_open(id) || unopened == Some(Unopened::Provisional) {
+                return true;
+            }
+            let count = sessions.unopened_ids(Unopened::Provisional).count();
+            if count >= sessions.opening_count || id.as_str().len() > LONGEST_ID {
+                return false;
+            }
+            if unopened.is_some() {
+                sessions.set_unopened(id, Unopened::Provisional);
+                return true;
             }
         }
         self.add(
@@ -315,132 +386,49 @@ impl ClientSessions {
         mut entry: ClientSessionEntry,
         unopened: Option<Unopened>,
     ) -> ThreadHandle {
-        let thread = entry.thread.clone();
-        // All unopened sessions together may store as much as one opened session, and so may all subagents.
-        let is_subagent = self.lock().parents.contains_key(id);
-        let kept = match unopened {
-            None if !is_subagent => self.thread_limit,
-            _ => self.thread_limit / UNCLAIMED,
-        };
-        thread.change(|thread| thread.set_limit(kept));
-        entry.client_state = self.state_factory.make(id, &thread);
-        let mut sessions = self.lock();
-        if let Some(there) = sessions.entries.get(id) {
-            let thread = there.thread.clone();
-            if unopened.is_none() && sessions.unopened.remove(id).is_some() {
-                thread.change(|thread| thread.set_limit(kept));
-            }
-            // Unlock before dropping the client's state that is not needed.
-            drop(sessions);
-            return thread;
-        }
-        sessions.entries.insert(id.clone(), entry);
-        sessions
-            .unopened
-            .extend(unopened.map(|kind| (id.clone(), kind)));
+        entry.kept.client_state = self.state_factory.make(id, &entry.thread);
+        // The client's state that is not needed is dropped after the lock is released.
+        let (thread, _unneeded) = self.lock().add(id, entry, unopened);
         thread
     }
 
     /// Marks a session as opened by the client, and returns its thread.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
-        {
-            let mut sessions = self.lock();
-            sessions.unopened.remove(id);
-            // Opening a session takes precedence over its announcement as a subagent: it becomes a root session.
-            sessions.parents.remove(id);
-        }
-        let known = self.with_session(id, |state| {
-            state
-                .thread
-                .change(|thread| thread.set_limit(self.thread_limit));
-            state.thread.clone()
-        });
+        let known = self.lock().claim(id);
         known.unwrap_or_else(|| self.add(id, ClientSessionEntry::default(), None))
     }
 
     /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
     /// for [`restore`](Self::restore).
     pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
-        self.remove_subagents(id);
-        let (unopened, parent) = {
-            let mut sessions = self.lock();
-            (
-                sessions.unopened.get(id).copied(),
-                sessions.parents.remove(id),
-            )
-        };
-        let before = self.with_session(id, |state| ReplayBackup {
-            unopened,
-            parent,
-            thread: state.thread.change(Thread::begin_replay),
-        });
-        self.claim(id);
-        self.with_session(id, |state| state.is_replaying = true);
+        let subagents = self.lock().remove_subagents(id);
+        close_sessions(subagents);
+        let before = self.lock().begin_replay(id);
+        if before.is_none() {
+            self.claim(id);
+            self.lock().begin_replay(id);
+        }
         before
     }
 
     /// Restores a session to its earlier state after the replay failed.
     pub(crate) fn restore(&self, id: &SessionId, before: Option<ReplayBackup>) {
-        let Some(before) = before else {
-            self.remove(id);
-            return;
-        };
-        {
-            let mut sessions = self.lock();
-            let unopened = before.unopened.map(|kind| (id.clone(), kind));
-            sessions.unopened.extend(unopened);
-            let parent = before.parent.map(|parent| (id.clone(), parent));
-            sessions.parents.extend(parent);
+        match before {
+            Some(before) => self.lock().restore(id, before),
+            None => self.remove(id),
         }
-        self.with_session(id, |state| {
-            state.is_replaying = false;
-            state
-                .thread
-                .change(|thread| thread.end_replay(before.thread));
-        });
     }
 
-    /// Applies the modes, models and options that the agent reports when a session has been opened.
-    pub(crate) fn apply_announcement(&self, id: &SessionId, opened: &SessionAnnouncement<'_>) {
+    /// Applies what the agent reports when a session has been opened.
+    pub(crate) fn announce(&self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
         self.claim(id);
-        for child in self.descendants(id) {
-            self.with_session(&child, |state| state.is_replaying = false);
-        }
-        self.with_session(id, |state| {
-            state.is_replaying = false;
-            let SessionAnnouncement {
-                modes,
-                models,
-                options,
-            } = *opened;
-            if modes.is_some() || models.is_some() || options.is_some() {
-                state
-                    .thread
-                    .change(|thread| thread.apply_session_setup(modes, models, options));
-            }
-        });
+        self.lock().announce(id, announced);
     }
 
     /// Removes a closed session and its subagents.
     pub(crate) fn remove(&self, id: &SessionId) {
-        self.remove_subagents(id);
-        self.remove_one(id);
-    }
-
-    fn remove_one(&self, id: &SessionId) {
-        // The client's state is dropped after the lock is released.
-        let removed = {
-            let mut sessions = self.lock();
-            sessions.unopened.remove(id);
-            sessions.parents.remove(id);
-            sessions.entries.remove(id)
-        };
-        if let Some(entry) = removed {
-            entry.turn.cancel();
-            if let Some(client) = entry.client_state {
-                client.closed();
-            }
-        }
+        let removed = self.lock().remove(id);
+        close_sessions(removed);
     }
 
     /// Closes all sessions when the connection closes: turns fail, and the client's own states are dropped.
@@ -448,16 +436,16 @@ impl ClientSessions {
         // These are dropped and notified after the lock is released.
         let mut over: Vec<FinishedTurn> = Vec::new();
         let mut states = Vec::new();
-        for entry in self.lock().entries.values_mut() {
-            entry.turn.cancel();
-            let prompting = entry.pending_turn.as_mut();
-            over.extend(prompting.map(|p| p.fail(Error::Closed(reason.clone()))));
-            let ran = entry.is_running;
-            if ran {
-                entry.end_turn(None);
-            }
+        for entry in self.lock().values_mut() {
+            entry.kept.turn.cancel();
+            over.extend(entry.kept.waiting.take().map(|sender| FinishedTurn {
+                result: Some(Err(Error::Closed(reason.clone()))),
+                sender: Some(sender),
+            }));
+            let ran = entry.thread.read(Thread::is_turn_running) && entry.end_turn(None);
             entry.thread.change(Thread::set_disconnected);
-            states.extend(entry.client_state.take().map(|state| (state, ran)));
+            let state = entry.kept.client_state.take();
+            states.extend(state.map(|state| (state, ran)));
         }
         for (state, ran) in states {
             if ran {
@@ -468,9 +456,12 @@ impl ClientSessions {
     }
 }
 
-/// The state of a session before a replay.
-pub(crate) struct ReplayBackup {
-    unopened: Option<Unopened>,
-    parent: Option<SessionId>,
-    thread: Thread,
+/// Cancels the turns of sessions that were removed, and tells the client's own states.
+fn close_sessions(removed: Vec<ClientSessionEntry>) {
+    for entry in removed {
+        entry.kept.turn.cancel();
+        if let Some(client) = entry.kept.client_state {
+            client.closed();
+        }
+    }
 }

@@ -9,15 +9,15 @@ use acp_wire::v1::{
     ProtocolVersion, SessionConfigOptionsCapabilities, SessionId, SessionNotification,
     SubagentCapabilities,
 };
-use acp_wire::{Notification, ReadError, v2};
+use acp_wire::{Notification, v2};
 use serde_json::value::RawValue;
 
 use super::initialize::NegotiatedVersion;
-use super::sessions::ClientSessions;
-use super::turn::FinishedTurn;
+use super::sessions::{ClientSessions, FinishedTurn};
 use super::{Client, Elicitation, Update};
 use crate::capabilities::offered_capabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
+use crate::dialect;
 use crate::error::CloseReason;
 use crate::extension::ExtensionNotification;
 use crate::pending_request::PendingRequest;
@@ -92,51 +92,17 @@ impl<C: Client> ClientSide<C> {
         session_id: SessionId,
         update: Update,
     ) -> Option<ClientEvent<C::State>> {
-        let found = self.sessions.receive_update(&session_id, &update, |state| {
-            let cx = UpdateContext {
-                session_id: session_id.clone(),
-                thread: state.thread.clone(),
-                is_replay: state.is_replaying,
-            };
-            let over = match &update {
-                Update::StateUpdate(agent) => state.agent_state(agent),
-                _ => None,
-            };
-            (cx, state.client_state::<C>(), over)
-        });
-        if found.is_none() {
+        let Some(received) = self.sessions.receive_update::<C>(&session_id, &update) else {
             conn.0.counters.count_unread();
             tracing::warn!(%session_id, "ignoring an update for a session that is not open");
-        }
-        let (cx, state, over) = found?;
-        Some(ClientEvent::Update(cx, state?, update, over))
-    }
-
-    fn apply_update_v1(
-        &self,
-        conn: &Connection,
-        notification: SessionNotification,
-    ) -> Option<ClientEvent<C::State>> {
-        let SessionNotification {
-            session_id, update, ..
-        } = notification;
-        self.apply_update(conn, session_id, update.into())
-    }
-
-    fn apply_update_v2(
-        &self,
-        conn: &Connection,
-        notification: v2::UpdateSessionNotification,
-    ) -> Option<ClientEvent<C::State>> {
-        let v2::UpdateSessionNotification {
-            session_id, update, ..
-        } = notification;
-        self.apply_update(conn, session_id, update.into())
-    }
-
-    fn skip_notification(conn: &Connection, error: &ReadError) {
-        conn.0.counters.count_unread();
-        tracing::warn!(%error, "ignoring an invalid notification");
+            return None;
+        };
+        Some(ClientEvent::Update(
+            received.context,
+            received.client_state?,
+            update,
+            received.finished_turn,
+        ))
     }
 }
 
@@ -166,42 +132,27 @@ impl<C: Client> Handler for ClientSide<C> {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<ClientEvent<C::State>> {
-        if self.version() == ProtocolVersion::V2 {
-            return match v2::AgentNotification::read(method, params) {
-                Ok(v2::AgentNotification::SessionUpdate(update)) => {
-                    self.apply_update_v2(conn, update)
-                }
-                Ok(v2::AgentNotification::CompleteElicitation(complete)) => {
+        let read = if method == SessionNotification::METHOD {
+            let read = dialect::read_update(self.version(), params);
+            read.map(|(id, update)| self.apply_update(conn, id, update))
+        } else {
+            // The same in both versions.
+            AgentNotification::read(method, params).map(|notification| match notification {
+                AgentNotification::CompleteElicitation(complete) => {
                     Some(ClientEvent::ElicitationCompleted(complete.elicitation_id))
                 }
-                Ok(v2::AgentNotification::AuthStatusUpdate(status)) => {
+                AgentNotification::AuthStatusUpdate(status) => {
                     Some(ClientEvent::AuthStatusChanged(status))
                 }
-                Ok(v2::AgentNotification::Extension(extension)) => {
-                    Some(ClientEvent::Extension(extension))
-                }
-                Ok(_) => None,
-                Err(error) => {
-                    Self::skip_notification(conn, &error);
-                    None
-                }
-            };
-        }
-        match AgentNotification::read(method, params) {
-            Ok(AgentNotification::SessionUpdate(update)) => self.apply_update_v1(conn, update),
-            Ok(AgentNotification::CompleteElicitation(complete)) => {
-                Some(ClientEvent::ElicitationCompleted(complete.elicitation_id))
-            }
-            Ok(AgentNotification::AuthStatusUpdate(status)) => {
-                Some(ClientEvent::AuthStatusChanged(status))
-            }
-            Ok(AgentNotification::Extension(extension)) => Some(ClientEvent::Extension(extension)),
-            Ok(_) => None,
-            Err(error) => {
-                Self::skip_notification(conn, &error);
-                None
-            }
-        }
+                AgentNotification::Extension(extension) => Some(ClientEvent::Extension(extension)),
+                _ => None,
+            })
+        };
+        read.unwrap_or_else(|error| {
+            conn.0.counters.count_unread();
+            tracing::warn!(%error, "ignoring an invalid notification");
+            None
+        })
     }
 
     fn plain_notification(
@@ -214,11 +165,14 @@ impl<C: Client> Handler for ClientSide<C> {
         if method != SessionNotification::METHOD {
             return None;
         }
-        Some(if self.version() == ProtocolVersion::V2 {
-            self.apply_update_v2(conn, serde_json::from_str(params).ok()?)
+        let (id, update) = if self.version() == ProtocolVersion::V2 {
+            let update: v2::UpdateSessionNotification = serde_json::from_str(params).ok()?;
+            (update.session_id, update.update.into())
         } else {
-            self.apply_update_v1(conn, serde_json::from_str(params).ok()?)
-        })
+            let update: SessionNotification = serde_json::from_str(params).ok()?;
+            (update.session_id, update.update.into())
+        };
+        Some(self.apply_update(conn, id, update))
     }
 
     async fn deliver(&self, event: ClientEvent<C::State>) {

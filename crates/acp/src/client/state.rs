@@ -53,11 +53,7 @@ impl StateFactory {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
             let state = C::State::new(&*client.upgrade()?, session, thread);
-            Some(ErasedState {
-                state: Arc::new(state),
-                turn_ended: turn_ended::<C>,
-                closed: closed::<C>,
-            })
+            Some(Arc::new(TypedState::<C>(Arc::new(state))))
         }))
     }
 
@@ -67,37 +63,32 @@ impl StateFactory {
     }
 }
 
-/// A session state whose type is erased.
-#[derive(Clone)]
-pub(super) struct ErasedState {
-    state: Arc<dyn Any + Send + Sync>,
-    turn_ended: fn(&(dyn Any + Send + Sync), Option<&StopReason>),
-    closed: fn(&(dyn Any + Send + Sync)),
+/// A session state whose type only its client knows.
+pub(super) type ErasedState = Arc<dyn AnyState>;
+
+pub(super) trait AnyState: Any + Send + Sync {
+    fn turn_ended(&self, stop_reason: Option<&StopReason>);
+    fn closed(&self);
 }
 
-impl ErasedState {
+struct TypedState<C: Client>(Arc<C::State>);
+
+impl<C: Client> AnyState for TypedState<C> {
+    fn turn_ended(&self, stop_reason: Option<&StopReason>) {
+        self.0.turn_ended(stop_reason);
+    }
+
+    fn closed(&self) {
+        self.0.closed();
+    }
+}
+
+impl dyn AnyState {
     /// Returns the state as its own type, or `None` if `C` is another client type, which does not happen.
     pub(super) fn get<C: Client>(&self) -> Option<Arc<C::State>> {
-        Arc::downcast(Arc::clone(&self.state)).ok()
-    }
-
-    pub(super) fn turn_ended(&self, stop_reason: Option<&StopReason>) {
-        (self.turn_ended)(&*self.state, stop_reason);
-    }
-
-    pub(super) fn closed(&self) {
-        (self.closed)(&*self.state);
-    }
-}
-
-fn turn_ended<C: Client>(state: &(dyn Any + Send + Sync), stop_reason: Option<&StopReason>) {
-    if let Some(state) = state.downcast_ref::<C::State>() {
-        state.turn_ended(stop_reason);
-    }
-}
-
-fn closed<C: Client>(state: &(dyn Any + Send + Sync)) {
-    if let Some(state) = state.downcast_ref::<C::State>() {
-        state.closed();
+        let state: &dyn Any = self;
+        state
+            .downcast_ref()
+            .map(|TypedState::<C>(state)| Arc::clone(state))
     }
 }

@@ -8,7 +8,6 @@ use serde_json::json;
 use super::agent::AgentConnection;
 use super::session::{ClientSession, PromptContent};
 use crate::capabilities::agent_capability_error;
-use crate::connection::RequestOptions;
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
@@ -66,12 +65,9 @@ impl AgentConnection {
         self.require(v1::ForkSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
-            return self
-                .open(&setup.fork_v2(&id), None, RequestOptions::default())
-                .await;
+            return self.open(&setup.fork_v2(&id), None).await;
         }
-        self.open(&setup.fork_v1(&id), None, RequestOptions::default())
-            .await
+        self.open(&setup.fork_v1(&id), None).await
     }
 
     /// Archives a session (`session/archive`): hides it from lists without deleting it. If it is open, the agent closes

@@ -15,8 +15,27 @@ pub(crate) use setup::{
     OpenSessionRequest, auth_method_from_v2, auth_method_to_v2, mcp_server_to_v2,
 };
 
-use acp_wire::v1::SessionConfigOption;
-use acp_wire::v2::SessionConfigOption as SessionConfigOptionV2;
+use acp_wire::v1::{ProtocolVersion, SessionConfigOption, SessionId, SessionNotification};
+use acp_wire::v2::{SessionConfigOption as SessionConfigOptionV2, UpdateSessionNotification};
+use acp_wire::{Notification, ReadError, read_params};
+use serde_json::value::RawValue;
+
+use crate::update::Update;
+
+/// Reads the params of `session/update`, the only notification of agents that differs between the versions.
+pub(crate) fn read_update(
+    version: ProtocolVersion,
+    params: Option<&RawValue>,
+) -> Result<(SessionId, Update), ReadError> {
+    let method = SessionNotification::METHOD;
+    Ok(if version == ProtocolVersion::V2 {
+        let update: UpdateSessionNotification = read_params(method, params)?;
+        (update.session_id, update.update.into())
+    } else {
+        let update: SessionNotification = read_params(method, params)?;
+        (update.session_id, update.update.into())
+    })
+}
 
 /// Converts config options to version 2.
 pub(crate) fn options_to_v2(options: Vec<SessionConfigOption>) -> Vec<SessionConfigOptionV2> {
@@ -26,4 +45,22 @@ pub(crate) fn options_to_v2(options: Vec<SessionConfigOption>) -> Vec<SessionCon
 /// Converts config options from version 2.
 pub(crate) fn options_from_v2(options: Vec<SessionConfigOptionV2>) -> Vec<SessionConfigOption> {
     options.into_iter().map(|option| option.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use acp_wire::{MethodKind, Sender};
+
+    #[test]
+    fn of_an_agent_s_notifications_only_updates_differ_between_the_versions() {
+        let of_agents = acp_wire::v2::METHODS
+            .iter()
+            .filter(|method| method.sender == Sender::Agent)
+            .filter(|method| method.kind == MethodKind::Notification);
+        for method in of_agents.filter(|method| method.name != SessionNotification::METHOD) {
+            let in_v1 = acp_wire::v1::method(method.name).map(|method| method.params);
+            assert_eq!(in_v1, Some(method.params), "{}", method.name);
+        }
+    }
 }

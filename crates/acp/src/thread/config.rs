@@ -44,10 +44,13 @@ impl Thread {
         self.config_options.extend(options.iter().cloned());
     }
 
-    /// Replaces the agent's config options, for example with those in the response to `session/set_config_option`.
+    /// Replaces the agent's config options with those in the response to setting an option. If the agent omits the list
+    /// from its response, the options stay unchanged.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
-        self.revision += 1;
-        self.replace_config_options(options);
+        if !options.is_empty() {
+            self.revision += 1;
+            self.replace_config_options(options);
+        }
     }
 
     /// Replaces the agent's config options, but keeps options that stand for modes and models.

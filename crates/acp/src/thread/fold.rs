@@ -1,8 +1,7 @@
-//! Applying updates and turns to a thread.
+//! Applying updates to a thread.
 
 use acp_wire::v1::{
-    self, AvailableCommand, ContentBlock, StopReason, TerminalExitStatus, TerminalId,
-    UnstructuredCommandInput,
+    self, AvailableCommand, TerminalExitStatus, TerminalId, UnstructuredCommandInput,
 };
 use acp_wire::v2::{self, StateUpdate};
 
@@ -13,6 +12,11 @@ use crate::update::Update;
 impl Thread {
     /// Applies an update to the thread.
     pub fn apply(&mut self, update: &Update) {
+        self.receive(update);
+    }
+
+    /// Applies everything of an update but what it means for the turn.
+    pub(super) fn apply_to_items(&mut self, update: &Update) {
         self.revision += 1;
         match update {
             Update::UserMessageChunk(chunk) => self.apply_chunk(chunk, ThreadSpeaker::User),
@@ -134,25 +138,6 @@ impl Thread {
         }
     }
 
-    /// Starts a turn, and adds the user's message.
-    pub fn begin_turn(&mut self, prompt: &[ContentBlock]) {
-        self.revision += 1;
-        self.is_turn_running = true;
-        self.stop_reason = None;
-        self.add_prompt_echo(prompt);
-        self.truncate_to();
-    }
-
-    /// Ends a turn. `stop_reason` is `None` if the turn failed.
-    pub fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
-        self.revision += 1;
-        self.is_turn_running = false;
-        self.echo = None;
-        self.stop_reason = stop_reason
-            .filter(|reason| self.fits_within(reason))
-            .cloned();
-    }
-
     /// Starts a replay: clears the thread except for the session's settings and current activity. Returns the thread as
     /// it was.
     pub(crate) fn begin_replay(&mut self) -> Self {
@@ -179,7 +164,7 @@ impl Thread {
 
     /// Copies the settings and the current activity from another thread of the same session, but not its history.
     fn copy_current_state(&mut self, other: &Self) {
-        self.is_turn_running = other.is_turn_running;
+        self.turn.clone_from(&other.turn);
         self.stop_reason.clone_from(&other.stop_reason);
         self.activity = other.activity;
         self.background.clone_from(&other.background);
@@ -220,6 +205,18 @@ impl Thread {
     /// Appends output to a terminal.
     pub fn append_terminal_output(&mut self, id: &TerminalId, text: &str) {
         self.change_terminal(id, |terminal| terminal.print(text));
+        self.truncate_to();
+    }
+
+    /// Sets a terminal's output to what the client reports of it: all of it, or its end.
+    pub(crate) fn report_terminal_output(&mut self, id: &TerminalId, output: &str) {
+        self.change_terminal(id, |terminal| {
+            let more = output.strip_prefix(&*terminal.output());
+            if more.is_none() {
+                terminal.clear();
+            }
+            terminal.print(more.unwrap_or(output));
+        });
         self.truncate_to();
     }
 

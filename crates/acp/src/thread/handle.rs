@@ -46,6 +46,12 @@ impl ThreadHandle {
         Self::default()
     }
 
+    /// Returns `true` if both handles refer to the same thread.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Thread> {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -88,7 +88,7 @@ impl Thread {
     }
 
     /// Sets the id under which the agent has accepted the user's message.
-    pub fn confirm_prompt_echo(&mut self, id: &MessageId) {
+    pub(super) fn confirm_prompt_echo(&mut self, id: &MessageId) {
         if id.as_str().is_empty() || self.messages.contains_key(id) {
             return;
         }
@@ -152,7 +152,7 @@ impl Thread {
         let Some(echo) = self
             .echo
             .as_mut()
-            .filter(|echo| Some(echo.item) == last && self.is_turn_running)
+            .filter(|echo| Some(echo.item) == last && self.turn.is_some())
         else {
             return false;
         };
@@ -213,7 +213,7 @@ impl Thread {
             && let Some(echo) = &mut self.echo
         {
             // The echo was sent before the response to the prompt, which contains the id.
-            if at.is_none() && echo.id.is_none() && self.is_turn_running {
+            if at.is_none() && echo.id.is_none() && self.turn.is_some() {
                 echo.id = Some(id.clone());
                 self.messages.insert(id.clone(), echo.item);
                 at = Some(echo.item);

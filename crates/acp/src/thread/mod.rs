@@ -16,6 +16,8 @@ mod subagent;
 mod terminal;
 mod terminal_meta;
 mod tool_call;
+mod turn;
+
 use std::collections::HashMap;
 
 use acp_wire::RawObject;
@@ -36,6 +38,7 @@ pub use size::Truncation;
 pub use subagent::{ThreadSessionMessage, ThreadSubagent};
 pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
+pub use turn::TurnResult;
 
 /// Plan entries, and the statuses of plan entries and tool calls, for both protocol versions.
 pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
@@ -59,8 +62,8 @@ pub struct Thread {
     title: Option<String>,
     updated_at: Option<String>,
     usage: Option<UsageUpdate>,
-    /// Whether a turn of this client is running.
-    is_turn_running: bool,
+    /// The turn of this client that is running.
+    turn: Option<turn::TurnProgress>,
     activity: Activity,
     background: Option<Vec<BackgroundWork>>,
     stop_reason: Option<StopReason>,
@@ -197,7 +200,7 @@ impl Thread {
     /// Returns `true` if a turn is running, or the agent reports that it is working.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.is_turn_running || self.activity != Activity::Idle
+        self.is_turn_running() || self.activity != Activity::Idle
     }
 
     /// Returns the activity that the agent reports.

@@ -31,6 +31,7 @@ mod extension;
 mod hostile;
 mod large_text;
 mod mcp_servers;
+mod observer;
 mod ordering;
 mod permission;
 mod prompt_order;

@@ -6,7 +6,6 @@ use acp_wire::v1::{
 use acp_wire::{MessageHandler, Request};
 
 use crate::client::Client;
-use crate::client::sessions::ClientSessionEntry;
 use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
@@ -51,8 +50,7 @@ impl<C: Client> MessageHandler<CreateElicitationRequest, ()> for PendingRequest<
         let mut state = None;
         if let ElicitationScope::Session { session_id, .. } = &mut request.scope {
             *session_id = side.sessions.root_session(session_id);
-            let of = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
-            state = side.sessions.with_session(session_id, of).flatten();
+            state = side.sessions.client_state::<C>(session_id);
         }
         responder.spawn(async move {
             let offer = side.client.elicitation();

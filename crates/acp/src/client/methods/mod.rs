@@ -28,14 +28,12 @@ use acp_wire::jsonrpc;
 use acp_wire::v1::SessionId;
 
 use super::Client;
-use super::sessions::ClientSessionEntry;
 use super::side::ClientSide;
 use crate::error::Error;
 use crate::pending_request::PendingRequest;
 
 pub use elicitation::Elicitation;
 pub use read_text_file::ReadTextFile;
-pub use request_permission::PermissionRequest;
 pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
@@ -44,11 +42,9 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
     /// the session.
     fn require_session(self, id: &SessionId) -> Option<(Self, Arc<C::State>)> {
         let sessions = &self.side.sessions;
-        let state = |entry: &mut ClientSessionEntry| entry.client_state::<C>();
-        let state = sessions
-            .accepts_requests(id)
-            .then(|| sessions.with_session(id, state));
-        if let Some(state) = state.flatten().flatten() {
+        if sessions.accepts_requests(id)
+            && let Some(state) = sessions.client_state::<C>(id)
+        {
             return Some((self, state));
         }
         self.refuse_session(id);

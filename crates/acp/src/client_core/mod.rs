@@ -1,0 +1,17 @@
+//! What a client knows of its sessions, without I/O or an executor: the core of the live client, and of programs that
+//! follow a connection by its messages ([`Observer`]).
+//!
+//! [`SessionTable`] has the sessions. Its owner locks it. Whether a turn runs is known by the session's [`Thread`](crate::Thread) alone.
+//! Everything here takes typed messages of either version. See `docs/decisions/0018-the-client-core.md`.
+
+mod observer;
+mod permission;
+mod session_opening;
+mod session_table;
+mod subagents;
+
+pub use observer::{ObservedChange, ObservedEvent, Observer};
+pub use permission::PermissionRequest;
+pub(crate) use permission::ReceivedPermissionRequest;
+pub(crate) use session_opening::{OpenedSessionResponse, SessionAnnouncement};
+pub(crate) use session_table::{ReplayBackup, SessionEntry, SessionTable, UNCLAIMED, Unopened};

@@ -1,0 +1,199 @@
+//! The table of sessions: which are known, open, being replayed, and subagents of others.
+
+use std::collections::HashMap;
+
+use acp_wire::v1::SessionId;
+
+use super::session_opening::SessionAnnouncement;
+use crate::thread::{Thread, ThreadHandle};
+
+/// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
+/// before the response that contains its id. The limit keeps an agent that invents sessions from filling memory.
+pub(crate) const UNCLAIMED: usize = 64;
+
+/// The sessions of a connection. `S` is what the owner of the table keeps with each session.
+#[derive(Debug)]
+pub(crate) struct SessionTable<S> {
+    pub(super) entries: HashMap<SessionId, SessionEntry<S>>,
+    /// The sessions that the client has not opened.
+    unopened: HashMap<SessionId, Unopened>,
+    /// The parent of each subagent. Their number is limited.
+    pub(super) parents: HashMap<SessionId, SessionId>,
+    /// The size limit of a thread, in bytes.
+    thread_limit: usize,
+    /// The number of pending requests that open a session.
+    pub(crate) opening_count: usize,
+}
+
+/// A session in the table.
+#[derive(Debug, Default)]
+pub(crate) struct SessionEntry<S> {
+    pub(crate) thread: ThreadHandle,
+    pub(crate) is_replaying: bool,
+    /// What the owner of the table keeps with the session.
+    pub(crate) kept: S,
+}
+
+/// The reason why a session that the client has not opened is in the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unopened {
+    /// The agent has sent an update for the session.
+    Unclaimed,
+    /// The client may be opening the session. There are at most as many of these as pending requests that open
+    /// sessions.
+    Provisional,
+}
+
+/// The state of a session before a replay.
+#[derive(Debug)]
+pub(crate) struct ReplayBackup {
+    unopened: Option<Unopened>,
+    parent: Option<SessionId>,
+    thread: Thread,
+}
+
+impl<S> SessionTable<S> {
+    /// Creates an empty table. Each thread stores up to `thread_limit` bytes.
+    pub(crate) fn new(thread_limit: usize) -> Self {
+        Self {
+            entries: HashMap::new(),
+            unopened: HashMap::new(),
+            parents: HashMap::new(),
+            thread_limit,
+            opening_count: 0,
+        }
+    }
+
+    pub(crate) fn get(&self, id: &SessionId) -> Option<&SessionEntry<S>> {
+        self.entries.get(id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &SessionId) -> Option<&mut SessionEntry<S>> {
+        self.entries.get_mut(id)
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut SessionEntry<S>> {
+        self.entries.values_mut()
+    }
+
+    /// Returns `true` if the client has opened the session, or its parent has announced it.
+    pub(crate) fn is_open(&self, id: &SessionId) -> bool {
+        self.entries.contains_key(id) && !self.unopened.contains_key(id)
+    }
+
+    /// Returns why this session is in the table although it is not open.
+    pub(crate) fn unopened(&self, id: &SessionId) -> Option<Unopened> {
+        self.unopened.get(id).copied()
+    }
+
+    /// Returns the ids of the unopened sessions of this kind.
+    pub(crate) fn unopened_ids(&self, kind: Unopened) -> impl Iterator<Item = &SessionId> {
+        let all = self.unopened.iter();
+        all.filter(move |(_, other)| **other == kind)
+            .map(|(id, _)| id)
+    }
+
+    pub(crate) fn set_unopened(&mut self, id: &SessionId, kind: Unopened) {
+        self.unopened.insert(id.clone(), kind);
+    }
+
+    /// Adds a session, unless it is known. Returns the session's thread, and `entry` if it was not added.
+    pub(crate) fn add(
+        &mut self,
+        id: &SessionId,
+        entry: SessionEntry<S>,
+        unopened: Option<Unopened>,
+    ) -> (ThreadHandle, Option<SessionEntry<S>>) {
+        let was_unopened = unopened.is_none() && self.unopened.remove(id).is_some();
+        if let Some(known) = self.entries.get(id) {
+            let thread = known.thread.clone();
+            if was_unopened {
+                let limit = self.thread_limit(id, None);
+                thread.change(|thread| thread.set_limit(limit));
+            }
+            return (thread, Some(entry));
+        }
+        let thread = entry.thread.clone();
+        let limit = self.thread_limit(id, unopened);
+        thread.change(|thread| thread.set_limit(limit));
+        self.unopened
+            .extend(unopened.map(|kind| (id.clone(), kind)));
+        self.entries.insert(id.clone(), entry);
+        (thread, None)
+    }
+
+    /// Returns the size limit of a session's thread. All unopened sessions together may store as much as one opened
+    /// session, and so may all subagents.
+    fn thread_limit(&self, id: &SessionId, unopened: Option<Unopened>) -> usize {
+        if unopened.is_none() && !self.parents.contains_key(id) {
+            self.thread_limit
+        } else {
+            self.thread_limit / UNCLAIMED
+        }
+    }
+
+    /// Marks a session as opened by the client. Returns its thread, if it is known.
+    pub(crate) fn claim(&mut self, id: &SessionId) -> Option<ThreadHandle> {
+        self.unopened.remove(id);
+        // Opening a session takes precedence over its announcement as a subagent: it becomes a root session.
+        self.parents.remove(id);
+        let limit = self.thread_limit;
+        let thread = self.entries.get(id)?.thread.clone();
+        thread.change(|thread| thread.set_limit(limit));
+        Some(thread)
+    }
+
+    /// Starts a replay, which replaces the thread's content. Returns the earlier state, for
+    /// [`restore`](Self::restore), or `None` if the session is not known.
+    pub(crate) fn begin_replay(&mut self, id: &SessionId) -> Option<ReplayBackup> {
+        let entry = self.entries.get_mut(id)?;
+        entry.is_replaying = true;
+        let backup = ReplayBackup {
+            unopened: self.unopened.get(id).copied(),
+            parent: self.parents.get(id).cloned(),
+            thread: entry.thread.change(Thread::begin_replay),
+        };
+        self.claim(id);
+        Some(backup)
+    }
+
+    /// Restores a session to its earlier state after the replay failed.
+    pub(crate) fn restore(&mut self, id: &SessionId, before: ReplayBackup) {
+        let unopened = before.unopened.map(|kind| (id.clone(), kind));
+        self.unopened.extend(unopened);
+        let parent = before.parent.map(|parent| (id.clone(), parent));
+        self.parents.extend(parent);
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.is_replaying = false;
+            entry
+                .thread
+                .change(|thread| thread.end_replay(before.thread));
+        }
+    }
+
+    /// Applies what the agent reports when a session has been opened. Ends the replay.
+    pub(crate) fn announce(&mut self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
+        for child in self.descendants(id) {
+            if let Some(child) = self.entries.get_mut(&child) {
+                child.is_replaying = false;
+            }
+        }
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.is_replaying = false;
+            announced.apply(&entry.thread);
+        }
+    }
+
+    /// Removes a session and its subagents, and returns them.
+    pub(crate) fn remove(&mut self, id: &SessionId) -> Vec<SessionEntry<S>> {
+        let mut removed = self.remove_subagents(id);
+        removed.extend(self.remove_one(id));
+        removed
+    }
+
+    pub(super) fn remove_one(&mut self, id: &SessionId) -> Option<SessionEntry<S>> {
+        self.unopened.remove(id);
+        self.parents.remove(id);
+        self.entries.remove(id)
+    }
+}

@@ -1,0 +1,98 @@
+//! The subagents in the table of sessions: `subagent_update`.
+//!
+//! A subagent that an open session announces is an open session, too. Its items are shown in its parent's thread, and
+//! its requests are handled. The number of subagents is limited: further ones are shown, but not their updates.
+
+use acp_wire::v1::SessionId;
+
+use super::session_table::{SessionEntry, SessionTable, UNCLAIMED};
+use crate::thread::{Thread, ThreadHandle};
+
+/// The maximum number of subagents per connection. Together, their threads may store as much as one session's thread.
+const SUBAGENTS: usize = UNCLAIMED;
+
+/// The maximum nesting depth of subagents.
+const DEPTH: usize = 16;
+
+/// A subagent that was announced, to be added to the table.
+pub(crate) struct AdoptedSubagent<S> {
+    /// The thread that its parent shows.
+    pub(crate) thread: ThreadHandle,
+    pub(crate) is_replaying: bool,
+    /// The session as it was while nobody had opened it.
+    pub(crate) before: Option<SessionEntry<S>>,
+}
+
+impl<S> SessionTable<S> {
+    /// Makes a session the subagent of another that has announced it. Returns `None` if it is open already, or cannot
+    /// be a subagent.
+    pub(crate) fn adopt(
+        &mut self,
+        parent: &SessionId,
+        child: &SessionId,
+    ) -> Option<AdoptedSubagent<S>> {
+        let ancestors = self.ancestors(parent);
+        if ancestors.contains(child) || ancestors.len() >= DEPTH {
+            tracing::warn!(%parent, %child, "ignoring a subagent that is its own ancestor or nested too deeply");
+            return None;
+        }
+        if !self.is_open(parent) || self.is_open(child) || self.parents.len() >= SUBAGENTS {
+            return None;
+        }
+        let above = self.entries.get(parent)?;
+        let announced = |thread: &Thread| Some(thread.subagent(child)?.thread.clone());
+        let thread = above.thread.read(announced)?;
+        thread.set_parent(&above.thread, parent, child);
+        let is_replaying = above.is_replaying;
+        // The session now gets the thread that its parent shows.
+        let before = self.remove_one(child);
+        self.parents.insert(child.clone(), parent.clone());
+        Some(AdoptedSubagent {
+            thread,
+            is_replaying,
+            before,
+        })
+    }
+
+    /// Returns a session's id, its parent's id and so on, up to the root session.
+    fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
+        let parent = |id: &SessionId| self.parents.get(id).cloned();
+        std::iter::successors(Some(id.clone()), parent)
+            .take(DEPTH + 1)
+            .collect()
+    }
+
+    /// Returns the ids of a session's subagents, and of their subagents.
+    pub(crate) fn descendants(&self, id: &SessionId) -> Vec<SessionId> {
+        let mut found = vec![id.clone()];
+        let mut at = 0;
+        while let Some(parent) = found.get(at).cloned() {
+            let children = self.parents.iter();
+            let children = children.filter(|(_, above)| **above == parent);
+            found.extend(children.map(|(id, _)| id.clone()));
+            at += 1;
+        }
+        found.split_off(1)
+    }
+
+    /// Removes the subagents of a session that was closed or is about to be replayed, and returns them.
+    pub(crate) fn remove_subagents(&mut self, id: &SessionId) -> Vec<SessionEntry<S>> {
+        let children = self.descendants(id);
+        let children = children.iter().filter_map(|child| self.remove_one(child));
+        children.collect()
+    }
+
+    /// Returns the root session, which the user has opened: this session, or the topmost parent of this subagent.
+    pub(crate) fn root_session(&self, id: &SessionId) -> SessionId {
+        self.ancestors(id).pop().unwrap_or_else(|| id.clone())
+    }
+
+    /// Returns a subagent's name. `None` if the session is not a subagent.
+    pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
+        let parent = self.entries.get(self.parents.get(id)?)?;
+        let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
+        let name = parent.thread.read(name);
+        // The subagent's item may have been dropped.
+        Some(name.unwrap_or_else(|| id.to_string()))
+    }
+}

@@ -1,0 +1,117 @@
+//! The turn of a thread, from the prompt to the end of the work.
+//!
+//! In version 1, the response to `session/prompt` ends the turn. In version 2, it only says that the message was
+//! accepted, and `state_update` reports the end of the work:
+//!
+//! ```text
+//!   sent ──response──▶ accepted ──running──▶ working ──idle──▶ finished
+//!     └───running──▶ working, not accepted ──idle──▶ done, not accepted ──response──▶ finished
+//! ```
+//!
+//! An earlier `idle`, still on its way when the prompt was sent, does not end the turn: it arrives before any work
+//! was reported and has no stop reason, or it arrives before the response.
+
+use acp_wire::jsonrpc;
+use acp_wire::v1::{ContentBlock, MessageId, StopReason};
+use acp_wire::v2::{self, StateUpdate};
+
+use super::Thread;
+use crate::update::Update;
+
+/// The result of a turn: its stop reason, or the error that the agent reported.
+pub type TurnResult = Result<StopReason, jsonrpc::Error>;
+
+/// The progress of a running turn.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TurnProgress {
+    is_accepted: bool,
+    is_working: bool,
+    /// The turn's result, if the work ended before the response arrived.
+    early_result: Option<TurnResult>,
+}
+
+impl TurnProgress {
+    /// Applies a state that the agent reported. Returns the result if the state ends the turn.
+    fn apply_state(&mut self, state: &StateUpdate) -> Option<TurnResult> {
+        let StateUpdate::Idle(idle) = state else {
+            // An unknown state may be a busy one.
+            self.is_working = true;
+            self.early_result = None;
+            return None;
+        };
+        let ends = self.is_working || self.is_accepted && idle.stop_reason.is_some();
+        if !ends {
+            return None;
+        }
+        self.is_working = false;
+        let result = turn_result(idle);
+        if self.is_accepted {
+            return Some(result);
+        }
+        self.early_result = Some(result);
+        None
+    }
+}
+
+/// Returns the turn result that an idle state reports.
+fn turn_result(idle: &v2::IdleStateUpdate) -> TurnResult {
+    match &idle.stop_reason {
+        Some(v2::StopReason::Error) => Err(idle.error.clone().unwrap_or_else(|| {
+            jsonrpc::Error::internal("the agent failed without giving a reason")
+        })),
+        Some(reason) => Ok(reason.as_str().into()),
+        None => Ok(StopReason::EndTurn),
+    }
+}
+
+impl Thread {
+    /// Returns `true` if a turn of this client is running.
+    pub(crate) fn is_turn_running(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Starts a turn, and adds the user's message.
+    pub fn begin_turn(&mut self, prompt: &[ContentBlock]) {
+        self.revision += 1;
+        self.turn = Some(TurnProgress::default());
+        self.stop_reason = None;
+        self.add_prompt_echo(prompt);
+        self.truncate_to();
+    }
+
+    /// Applies the response of a version 2 agent, which has accepted the prompt as the message with this id. Returns
+    /// the turn's result if the turn has already ended.
+    pub(crate) fn accept_prompt(&mut self, message: &MessageId) -> Option<TurnResult> {
+        self.confirm_prompt_echo(message);
+        let turn = self.turn.as_mut()?;
+        turn.is_accepted = true;
+        let result = turn.early_result.take();
+        self.end_turn_with(result)
+    }
+
+    /// Applies an update to the thread. Returns the turn's result if the update ended the turn.
+    pub(crate) fn receive(&mut self, update: &Update) -> Option<TurnResult> {
+        self.apply_to_items(update);
+        let Update::StateUpdate(state) = update else {
+            return None;
+        };
+        let result = self.turn.as_mut()?.apply_state(state);
+        self.end_turn_with(result)
+    }
+
+    fn end_turn_with(&mut self, result: Option<TurnResult>) -> Option<TurnResult> {
+        let result = result?;
+        self.end_turn(result.as_ref().ok());
+        Some(result)
+    }
+
+    /// Ends a turn. `stop_reason` is `None` if the turn failed.
+    pub fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
+        self.revision += 1;
+        self.turn = None;
+        self.echo = None;
+        self.stop_reason = stop_reason
+            .filter(|reason| self.fits_within(reason))
+            .cloned();
+    }
+}

@@ -1,0 +1,332 @@
+//! An observer of a connection: it shows what the client shows.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{Prompt, Turn};
+use acp::client::{ObservedChange, ObservedEvent, Observer, PermissionRequest};
+use acp::thread::ItemKind;
+use acp::v1::{RequestPermissionOutcome, SessionConfigKind, StopReason};
+use acp::wire::jsonrpc::{self, RequestId};
+use acp::{Client, Options, Result, Thread, transport};
+use serde_json::{Value, json};
+
+use crate::common::{PromptAgent, soon};
+
+/// The side that sent a line, and the line.
+type SentLine = (bool, Vec<u8>);
+
+fn observe(observer: &mut Observer, is_client: bool, line: &[u8]) -> Option<ObservedChange> {
+    let message = jsonrpc::parse(line).unwrap();
+    if is_client {
+        observer.client_sent(&message)
+    } else {
+        observer.agent_sent(&message)
+    }
+}
+
+/// What a user sees of a thread.
+fn seen(thread: &Thread) -> String {
+    let items: Vec<&ItemKind> = thread.items().iter().map(|item| &item.kind).collect();
+    let items: Vec<String> = items
+        .into_iter()
+        .map(|kind| match kind {
+            ItemKind::Subagent(subagent) => {
+                format!("{}: {}", subagent.name(), subagent.thread.read(seen))
+            }
+            other => format!("{other:?}"),
+        })
+        .collect();
+    let plans: Vec<_> = thread.plans().iter().map(|plan| &plan.content).collect();
+    format!(
+        "{items:#?} {plans:?} {:?} {:?} {} {:?}",
+        thread.stop_reason(),
+        thread.commands(),
+        thread.is_running(),
+        thread.title(),
+    )
+}
+
+/// A client that allows everything.
+struct AllowingClient;
+
+impl Client for AllowingClient {
+    type State = ();
+
+    async fn request_permission(
+        &self,
+        (): &(),
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        Ok(request.allow())
+    }
+}
+
+async fn work(turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    turn.thought("Let me see.").await?;
+    turn.message("One ").await?;
+    turn.message("word.").await?;
+    let call = turn.tool_call("Read notes.txt").await?;
+    assert!(turn.ask(&call).await?.is_allowed());
+    call.complete().await?;
+    let subagent = turn.subagent("helper", "Help").await?;
+    subagent.message("I help.").await?;
+    let call = subagent.tool_call("Look").await?;
+    call.complete().await?;
+    subagent.end(StopReason::EndTurn).await?;
+    turn.title("Notes").await?;
+    match prompt.text().as_str() {
+        "fail" => Err(jsonrpc::Error::internal("it does not work").into()),
+        _ => Ok(StopReason::EndTurn),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_observer_shows_what_the_client_shows_in_both_versions() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let sent: Arc<Mutex<Vec<SentLine>>> = Arc::default();
+        let to = |is_client| {
+            let sent = Arc::clone(&sent);
+            move |line: &[u8]| sent.lock().unwrap().push((is_client, line.to_vec()))
+        };
+        let (ours, theirs) = transport::memory();
+        let (ours, theirs) = (ours.inspect(to(false)), theirs.inspect(to(true)));
+        let _agent = acp::testing::start_agent(theirs, PromptAgent(work), options.clone());
+        let agent = acp::testing::start_client(ours, AllowingClient, options);
+        let agent = soon("the client connects", agent).await.unwrap();
+        let session = agent.new_session("/").await.unwrap();
+        session.prompt("go").await.unwrap();
+        session.prompt("fail").await.unwrap_err();
+
+        let mut observer = Observer::new(10);
+        let (mut ends, mut asked, mut answered) = (Vec::new(), 0, 0);
+        let mut thread = None;
+        for (is_client, line) in sent.lock().unwrap().iter() {
+            let Some(change) = observe(&mut observer, *is_client, line) else {
+                continue;
+            };
+            match change.event {
+                Some(ObservedEvent::TurnEnded(result)) => ends.push(result),
+                Some(ObservedEvent::PermissionRequested(_, request)) => {
+                    assert_eq!(request.tool_call.title, "Read notes.txt");
+                    asked += 1;
+                }
+                Some(ObservedEvent::PermissionAnswered(_, outcome)) => {
+                    assert!(matches!(outcome, Ok(RequestPermissionOutcome::Selected(_))));
+                    answered += 1;
+                }
+                _ => {}
+            }
+            if change.session_id == *session.id() {
+                thread = Some(change.thread);
+            }
+        }
+        let version = agent.version();
+        assert_eq!(
+            thread.unwrap().read(seen),
+            session.thread().read(seen),
+            "in version {version}"
+        );
+        assert_eq!((asked, answered), (2, 2), "in version {version}");
+        assert_eq!(ends.len(), 2, "in version {version}");
+        assert_eq!(ends[0], Ok(StopReason::EndTurn));
+        let error = ends[1].as_ref().unwrap_err();
+        assert!(error.message.contains("it does not work"), "{error:?}");
+    }
+}
+
+/// A connection that is put together by hand.
+struct ObservedConnection {
+    observer: Observer,
+    id: i64,
+}
+
+impl ObservedConnection {
+    /// A connection of this version.
+    fn new(version: u16) -> Self {
+        let mut new = Self {
+            observer: Observer::new(2),
+            id: 0,
+        };
+        new.request("initialize", json!({"protocolVersion": version}));
+        new.answer(json!({"protocolVersion": version}));
+        new
+    }
+
+    fn say(&mut self, is_client: bool, mut message: Value) -> Option<ObservedChange> {
+        message["jsonrpc"] = json!("2.0");
+        observe(
+            &mut self.observer,
+            is_client,
+            message.to_string().as_bytes(),
+        )
+    }
+
+    /// A request of the client.
+    fn request(&mut self, method: &str, params: Value) -> Option<ObservedChange> {
+        self.id += 1;
+        self.say(
+            true,
+            json!({"id": self.id, "method": method, "params": params}),
+        )
+    }
+
+    /// The agent's response to the last request.
+    fn answer(&mut self, result: Value) -> Option<ObservedChange> {
+        self.say(false, json!({"id": self.id, "result": result}))
+    }
+
+    fn refuse(&mut self, code: i32) -> Option<ObservedChange> {
+        let error = json!({"code": code, "message": "refused"});
+        self.say(false, json!({"id": self.id, "error": error}))
+    }
+
+    fn update(&mut self, session: &str, update: Value) -> Option<ObservedChange> {
+        let params = json!({"sessionId": session, "update": update});
+        self.say(false, json!({"method": "session/update", "params": params}))
+    }
+
+    fn chunk(&mut self, session: &str, text: &str) -> ObservedChange {
+        let content = json!({"type": "text", "text": text});
+        let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+        self.update(session, update).unwrap()
+    }
+
+    /// A request of the agent and the client's response.
+    fn agent_request(
+        &mut self,
+        method: &str,
+        params: Value,
+        result: Value,
+    ) -> Option<ObservedChange> {
+        self.say(false, json!({"id": 1, "method": method, "params": params}));
+        self.say(true, json!({"id": 1, "result": result}))
+    }
+}
+
+fn texts(thread: &Thread) -> Vec<String> {
+    let items = thread.items().iter().filter_map(|item| match &item.kind {
+        ItemKind::Agent(message) => Some(message.text()),
+        _ => None,
+    });
+    items.collect()
+}
+
+#[test]
+fn a_replay_replaces_what_was_there_and_a_failed_one_restores_it() {
+    let mut connection = ObservedConnection::new(1);
+    let thread = connection.chunk("s", "before").thread;
+    let load = json!({"sessionId": "s", "cwd": "/", "mcpServers": []});
+
+    let started = connection.request("session/load", load.clone()).unwrap();
+    assert!(matches!(started.event, Some(ObservedEvent::ReplayStarted)));
+    connection.chunk("s", "half");
+    assert_eq!(thread.read(texts), ["half"]);
+    let failed = connection.refuse(-32603).unwrap();
+    assert!(matches!(failed.event, Some(ObservedEvent::ReplayFailed)));
+    assert_eq!(thread.read(texts), ["before"]);
+
+    connection.request("session/load", load);
+    connection.chunk("s", "replayed");
+    assert!(connection.answer(json!({})).unwrap().event.is_none());
+    assert_eq!(thread.read(texts), ["replayed"]);
+}
+
+#[test]
+fn in_version_2_a_prompt_that_was_queued_and_cancelled_ends_as_cancelled() {
+    let mut connection = ObservedConnection::new(2);
+    let prompt = json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]});
+    let begun = connection.request("session/prompt", prompt).unwrap();
+    assert!(begun.thread.read(Thread::is_running));
+    let ended = connection.refuse(-32800).unwrap();
+    let Some(ObservedEvent::TurnEnded(result)) = ended.event else {
+        panic!("the turn has not ended");
+    };
+    assert_eq!(result, Ok(StopReason::Cancelled));
+    assert!(!ended.thread.read(Thread::is_running));
+}
+
+#[test]
+fn a_client_terminal_shows_what_the_client_reported_last() {
+    let mut connection = ObservedConnection::new(1);
+    let params = json!({"sessionId": "s", "command": "make", "args": ["all"]});
+    connection.agent_request("terminal/create", params, json!({"terminalId": "t"}));
+    let terminal = json!({"sessionId": "s", "terminalId": "t"});
+    let mut thread = None;
+    // The third is the end of the output: the client has dropped its start.
+    for output in ["one\n", "one\ntwo\n", "wo\nthree\n"] {
+        let result = json!({"output": output, "truncated": false});
+        let change = connection.agent_request("terminal/output", terminal.clone(), result);
+        thread = change.map(|change| change.thread);
+    }
+    let thread = thread.unwrap();
+    let exit = json!({"exitCode": 3});
+    connection.agent_request("terminal/wait_for_exit", terminal, exit);
+    thread.read(|thread| {
+        let terminal = thread.terminal(&"t".into()).unwrap();
+        assert_eq!(terminal.command.as_deref(), Some("make all"));
+        assert_eq!(terminal.output(), "wo\nthree\n");
+        assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
+    });
+}
+
+#[test]
+fn what_the_client_sets_is_set_when_the_agent_has_agreed() {
+    let mut connection = ObservedConnection::new(1);
+    connection.request("session/new", json!({"cwd": "/", "mcpServers": []}));
+    let modes = [
+        json!({"id": "ask", "name": "Ask"}),
+        json!({"id": "code", "name": "Code"}),
+    ];
+    let modes = json!({"currentModeId": "ask", "availableModes": modes});
+    let opened = connection.answer(json!({"sessionId": "s", "modes": modes}));
+    let thread = opened.unwrap().thread;
+    let mode = || {
+        thread.read(|thread| match &thread.config_options()[0].kind {
+            SessionConfigKind::Select(select) => select.current_value.to_string(),
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(mode(), "ask");
+    let params = json!({"sessionId": "s", "modeId": "code"});
+    connection.request("session/set_mode", params.clone());
+    connection.refuse(-32603);
+    assert_eq!(mode(), "ask");
+    connection.request("session/set_mode", params);
+    connection.answer(json!({}));
+    assert_eq!(mode(), "code");
+}
+
+#[test]
+fn what_cannot_be_read_changes_nothing_and_sessions_are_limited() {
+    let mut connection = ObservedConnection::new(1);
+    let prompt = json!({"sessionId": "s", "prompt": 7});
+    assert!(connection.request("session/prompt", prompt).is_none());
+    assert!(connection.update("s", json!("nothing")).is_none());
+    let ask = json!({"id": 9, "method": "session/request_permission", "params": {"options": []}});
+    assert!(connection.say(false, ask).is_none());
+
+    connection.chunk("one", "1");
+    connection.chunk("two", "2");
+    assert!(!connection.observer.has_ignored_sessions());
+    let content = json!({"type": "text", "text": "3"});
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+    assert!(connection.update("three", update).is_none());
+    assert!(connection.observer.has_ignored_sessions());
+}
+
+#[test]
+fn a_permission_request_of_a_subagent_says_who_asks() {
+    let mut connection = ObservedConnection::new(1);
+    let subagent =
+        json!({"sessionUpdate": "subagent_update", "sessionId": "child", "title": "Helper"});
+    connection.update("s", subagent);
+    let params = json!({"sessionId": "child", "toolCall": {"toolCallId": "c", "title": "Look"}, "options": []});
+    let ask = json!({"id": 9, "method": "session/request_permission", "params": params});
+    let asked = connection.say(false, ask).unwrap();
+    let Some(ObservedEvent::PermissionRequested(id, request)) = asked.event else {
+        panic!("nothing was asked");
+    };
+    assert_eq!(id, RequestId::Number(9));
+    assert_eq!(request.root_session_id.as_str(), "s");
+    assert_eq!(request.subagent.as_deref(), Some("Helper"));
+}
