@@ -19,7 +19,7 @@ pub fn memory(message: &[u8]) -> usize {
     parsed_memory(message)
 }
 
-/// The type and id of a message, read from its first and last bytes.
+/// The type and the id of a message, as far as its first and last bytes show them.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outline {
     /// A response to the request with this id.
@@ -30,7 +30,7 @@ pub enum Outline {
     Noise,
 }
 
-/// Reads a message's outline from its first and last bytes.
+/// Returns the outline of a message from its first and last bytes.
 #[must_use]
 pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
     match outline::outline(head, tail) {

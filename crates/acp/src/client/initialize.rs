@@ -1,4 +1,4 @@
-//! Negotiation of the version and the capabilities: the specification's page Initialization.
+//! The negotiation of the version and the capabilities. See the specification's page "Initialization".
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,13 +15,13 @@ use crate::connection::{Connection, RequestOptions};
 use crate::dialect;
 use crate::error::{Error, Result};
 
-/// The result of the negotiation, in the form of version 1.
+/// What an agent supports, in the form of version 1 whichever version was negotiated.
 #[derive(Debug)]
 pub(crate) struct NegotiatedCapabilities {
     pub(crate) version: ProtocolVersion,
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: AgentCapabilities,
-    /// The agent's capabilities as JSON, to check methods against the method table.
+    /// The agent's capabilities as JSON, which is checked against the method table.
     pub(crate) capabilities_json: Value,
     pub(crate) auth_methods: Vec<AuthMethod>,
     /// Whether the agent supports sessions at all.
@@ -32,10 +32,10 @@ pub(crate) struct NegotiatedCapabilities {
     pub(crate) meta: Value,
 }
 
-/// The negotiated version, shared with the message reader.
+/// The negotiated version, once it is known, shared with the handler of messages.
 pub(crate) type NegotiatedVersion = Arc<OnceLock<ProtocolVersion>>;
 
-/// An `initialize` request for agents of either version, each of which reads the fields of its own version.
+/// An `initialize` request for agents of either version, which read the fields of their own version.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BothVersionsRequest<'a> {
@@ -45,7 +45,8 @@ struct BothVersionsRequest<'a> {
     capabilities: v2::ClientCapabilities,
 }
 
-/// Negotiates the version and the capabilities. Sets `spoken` before any message after the response is handled.
+/// Negotiates the version and the capabilities. Sets `spoken` to the negotiated version before any later message is
+/// handled.
 pub(crate) async fn initialize(
     conn: &Connection,
     latest: ProtocolVersion,
@@ -114,7 +115,7 @@ fn negotiate(
     }
 }
 
-/// Converts an `initialize` error to a version error if the agent supports only other versions.
+/// Converts an error response to `initialize` into a version error, if the agent supports only other versions.
 fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
         return Error::Rpc(error);

@@ -8,13 +8,13 @@ use std::ops::Range;
 
 pub(crate) use super::large_text::{LARGE_TEXT, LargeTextReader, LargeTextResponse};
 
-/// How many bytes are kept from the start of an oversized line: enough for its id and method.
+/// How many bytes of the start of an oversized line are kept, which is enough for its id and method.
 pub(crate) const HEAD: usize = 1024;
 
-/// How many bytes are kept from the end of an oversized line: some peers write the id last.
+/// How many bytes of the end of an oversized line are kept, because some peers write the id last.
 pub(crate) const TAIL: usize = 256;
 
-/// The minimum buffer space for a read, in bytes.
+/// The minimum free space in the buffer for a read, in bytes.
 const ROOM: usize = 64 * 1024;
 
 /// A line, without its line ending.
@@ -22,9 +22,9 @@ const ROOM: usize = 64 * 1024;
 pub(crate) enum Frame<'a> {
     /// A line within the limit.
     Line(&'a [u8]),
-    /// A response whose text was extracted.
+    /// A response whose large text was extracted.
     LargeText(LargeTextResponse),
-    /// A line over the limit.
+    /// A line that is longer than the limit.
     Oversized {
         /// The line's first bytes.
         head: &'a [u8],
@@ -35,20 +35,20 @@ pub(crate) enum Frame<'a> {
     },
 }
 
-/// Splits input into lines. Lines are returned in place, without a copy.
+/// Splits input into lines, and returns each line without copying it.
 #[derive(Debug)]
 pub(crate) struct Framer {
     buf: Vec<u8>,
-    /// The offset of the current line.
+    /// The offset of the current line in the buffer.
     start: usize,
     /// The offset up to which the buffer has been searched for a line ending.
     scanned: usize,
     max_line: usize,
     /// The number of bytes of the current line that are no longer in the buffer.
     dropped_len: usize,
-    /// The size from which a text is large, in bytes.
+    /// The length from which a text is extracted, in bytes.
     large_text_len: usize,
-    /// The reader of the text that is being extracted from the current line.
+    /// The reader of the text that is being extracted from the current line, if any.
     large_text: Option<LargeTextReader>,
     /// The start of the last oversized line whose text was being extracted.
     prefix: Vec<u8>,
@@ -69,7 +69,7 @@ impl Framer {
         }
     }
 
-    /// Returns the buffer to append to, with spare capacity at its end.
+    /// Returns the buffer, with spare capacity at its end to read into.
     pub(crate) fn spare_capacity(&mut self) -> &mut Vec<u8> {
         if self.start == self.buf.len() {
             self.buf.clear();
@@ -161,7 +161,7 @@ impl Framer {
         }
     }
 
-    /// Marks bytes of the current line as consumed.
+    /// Marks the next bytes of the current line as consumed.
     fn consume(&mut self, bytes: usize) {
         self.start += bytes;
         self.dropped_len += bytes;
@@ -169,12 +169,12 @@ impl Framer {
     }
 
     #[cfg(any(feature = "bridge", feature = "__internals"))]
-    /// Returns how many bytes are buffered.
+    /// Returns the number of buffered bytes.
     pub(crate) fn buffered_len(&self) -> usize {
         self.buf.len() - self.start
     }
 
-    /// Returns the last line, if the input ended without a line ending.
+    /// Returns the last line, if the input has ended without a line ending.
     pub(crate) fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
@@ -190,7 +190,7 @@ impl Framer {
         trim_line(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
     }
 
-    /// Drops the middle of a line that is over the limit.
+    /// Drops the middle of the current line if it is longer than the limit.
     fn drop_oversized(&mut self) {
         let kept = self.buf.len() - self.start;
         if self.dropped_len + kept > self.max_line && kept > HEAD + TAIL {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_text_is_taken_out_while_it_arrives() {
+    fn a_large_text_is_extracted_while_it_arrives() {
         let mut framer = Framer::new(usize::MAX);
         framer
             .spare_capacity()
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_wrong_or_too_long_costs_its_own_answer() {
+    fn an_invalid_or_too_long_text_fails_only_its_response() {
         let long = "a".repeat(300);
         for (text, told) in [
             ("\\x".to_owned(), "unreadable"),
@@ -323,7 +323,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_the_same_whether_or_not_it_is_taken_out(
+        fn extraction_does_not_change_the_text(
             text: String,
             behind in prop_oneof![Just(""), Just(r#","_meta":{"content":"x"}"#), Just(",oops")],
             id in 6..8_i64,

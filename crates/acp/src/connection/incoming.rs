@@ -1,4 +1,4 @@
-//! Requests in flight: received but not yet responded to.
+//! Requests in flight: received, but without a response yet.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ pub(crate) struct InFlightRequests(Mutex<InFlightTable>);
 #[derive(Default)]
 struct InFlightTable {
     requests: HashMap<RequestId, InFlightEntry>,
-    /// The total memory of the requests, in bytes.
+    /// The memory of all requests together, in bytes.
     memory: usize,
 }
 
@@ -34,8 +34,8 @@ struct InFlightEntry {
 }
 
 impl InFlightTable {
-    /// Checks that `more` bytes fit into the memory limit. If the request is `alone`, they always do, because it is no
-    /// larger than a message.
+    /// Checks that `more` bytes are within the memory limit. If no other request is in flight (`alone`), they always
+    /// are, because a request is no larger than a message.
     fn check_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
@@ -52,7 +52,7 @@ impl InFlightRequests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request that takes `memory` bytes.
+    /// Adds a request that takes `memory` bytes, unless a limit is exceeded or the id is in use.
     ///
     /// # Errors
     /// Returns the error to respond with if there are too many requests or the id is in use.
@@ -89,7 +89,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// Adds to the memory that is counted for a request.
+    /// Adds to the memory of a request, unless the limit is exceeded.
     fn grow(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
         table.check_room(more, table.requests.len() <= 1, limits)?;
@@ -100,7 +100,7 @@ impl InFlightRequests {
         Ok(())
     }
 
-    /// Removes a request and releases its memory.
+    /// Removes a request, and releases its memory.
     fn remove(&self, id: &RequestId) {
         let mut table = self.lock();
         if let Some(entry) = table.requests.remove(id) {
@@ -108,7 +108,7 @@ impl InFlightRequests {
         }
     }
 
-    /// Cancels a request, as `$/cancel_request` asks. Ignores unknown ids.
+    /// Cancels a request, as `$/cancel_request` demands. Ignores unknown ids.
     pub(crate) fn cancel(&self, id: &RequestId) {
         if let Some(entry) = self.lock().requests.get(id) {
             entry.cancel_token.cancel();
@@ -135,12 +135,12 @@ impl Responder {
         }
     }
 
-    /// Returns the request's id.
+    /// Returns the id of the request.
     pub(crate) fn id(&self) -> Option<RequestId> {
         self.id.clone()
     }
 
-    /// Reserves memory for the work on this request, beyond the request itself.
+    /// Reserves memory for the work on this request, in addition to the memory of the request itself.
     ///
     /// # Errors
     /// Fails if this exceeds [`Limits::request_memory`].
@@ -219,7 +219,7 @@ impl Responder {
         }
     }
 
-    /// Sends a response like [`answer`](Self::answer), but in pieces.
+    /// Sends the response like [`answer`](Self::answer), but with its text in pieces.
     async fn respond_in_pieces(mut self, message: LargeTextMessage) {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();
@@ -255,7 +255,8 @@ impl Responder {
         });
     }
 
-    /// Returns the result of the work, [`Error::Cancelled`] if the peer cancels it, or `None` if the connection ends.
+    /// Returns the result of `work`, [`Error::Cancelled`] if the peer cancels the request, or `None` if the connection
+    /// ends.
     async fn or_cancelled<R>(
         &self,
         work: impl Future<Output = Result<R, Error>>,
@@ -285,7 +286,7 @@ impl Responder {
         });
     }
 
-    /// Runs work like [`spawn`](Self::spawn) whose response may be large. `weigh` returns the response's memory, in
+    /// Runs `work` like [`spawn`](Self::spawn). The response may be large, and `weigh` returns its size in memory in
     /// bytes.
     pub(crate) fn spawn_sized<R: Serialize + Send + Sync>(
         self,
@@ -304,7 +305,7 @@ impl Responder {
         });
     }
 
-    /// Runs work like [`spawn`](Self::spawn) that sends the response itself and may continue afterwards.
+    /// Runs `work` like [`spawn`](Self::spawn). The work sends the response itself, and may continue after that.
     #[inline(never)]
     pub(crate) fn spawn_with_responder<F>(self, work: impl FnOnce(Self) -> F)
     where
@@ -325,7 +326,7 @@ impl Responder {
     }
 }
 
-/// Splits a response so that it can be sent in pieces. Returns it unchanged if its text is small.
+/// Splits a response so that its text can be sent in pieces, or returns it unchanged if the text is small.
 fn split_large_text<R: TextResponse>(
     id: Option<&RequestId>,
     mut response: R,
@@ -352,9 +353,9 @@ fn split_large_text<R: TextResponse>(
     })
 }
 
-/// Starts the work on a request: polls it once on the reader, and spawns the rest. Requests that need not wait
-/// therefore take effect in the order in which they arrive: a prompt after a change of mode runs in the new mode. Most
-/// requests finish in the first poll.
+/// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. So requests that need
+/// not wait take effect in the order in which they arrive, for example a prompt after a change of mode. Most requests
+/// are done after the first poll.
 fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
     // A panic in the first poll must not end the reader. A no-op waker is enough here, because the task is polled

@@ -6,13 +6,13 @@
 use acp_wire::jsonrpc::text_response;
 use acp_wire::text::{StringProgress, unescape};
 
-/// The size from which a text is extracted, in bytes.
+/// The length from which a text is extracted, in bytes.
 pub(crate) const LARGE_TEXT: usize = 128 * 1024;
 
-/// The maximum number of bytes in a response before its text.
+/// The maximum number of bytes before the text in a response.
 const BEFORE: usize = 256;
 
-/// A large text that is still arriving.
+/// A reader of a large text that is still arriving.
 #[derive(Debug)]
 pub(crate) struct LargeTextReader {
     id: i64,
@@ -22,14 +22,14 @@ pub(crate) struct LargeTextReader {
     progress: StringProgress,
 }
 
-/// A response whose large text has arrived.
+/// A response whose large text has arrived completely.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct LargeTextResponse {
-    /// The request's id.
+    /// The id of the request.
     pub(crate) id: i64,
     /// The text, or `None` if it is not a valid JSON string.
     pub(crate) text: Option<String>,
-    /// The response with an empty text.
+    /// The response, with an empty text in place of the large one.
     pub(crate) response: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl LargeTextReader {
         Some((arriving, at))
     }
 
-    /// Consumes the part of `piece` that belongs to the text. Returns the number of bytes consumed.
+    /// Reads the part of `piece` that belongs to the text. Returns the number of bytes read.
     pub(crate) fn take(&mut self, piece: &[u8]) -> usize {
         match self.progress {
             StringProgress::Incomplete => {
@@ -81,7 +81,7 @@ impl LargeTextReader {
         self.prefix
     }
 
-    /// Returns the complete response. `rest` is the part of the line that was not consumed.
+    /// Returns the complete response. `rest` is the unread part of the line.
     pub(crate) fn finish(mut self, rest: &[u8]) -> LargeTextResponse {
         let taken = self.take(rest);
         let behind = rest.get(taken..).unwrap_or_default();

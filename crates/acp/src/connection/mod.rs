@@ -1,4 +1,4 @@
-//! The connection: one reader, one writer, one table of pending requests.
+//! The connection: a reader, a writer, and the requests in both directions.
 //!
 //! Guarantees:
 //! - **Order.** Messages are handled one at a time, in the order in which they arrive.
@@ -47,21 +47,21 @@ use crate::error::{CloseReason, Error, Result};
 use crate::options::{NoiseHandler, Options};
 use crate::transport::{Transport, TransportReader, TransportWriter};
 
-/// How long a closing connection waits for the peer to read what was sent before.
+/// How long a closing connection waits for the peer to read what was already sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How long input is still read after writing has failed.
+/// How long input is still read after a write has failed.
 const LAST_READ: Duration = Duration::from_millis(200);
 
-/// Counts of input that is not a message of the protocol.
+/// Counts of received lines that are not messages of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Noise {
     /// Lines that are not JSON, such as log output.
     pub lines: u64,
-    /// Responses that match no pending request.
+    /// Responses that do not match a pending request.
     pub unmatched_responses: u64,
-    /// Notifications that are invalid or unknown.
+    /// Notifications that are invalid or have an unknown method.
     pub unread_notifications: u64,
 }
 
@@ -74,13 +74,13 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Counts a notification that is invalid or unknown.
+    /// Counts a notification that is invalid or has an unknown method.
     pub(crate) fn count_unread(&self) {
         self.unread_notifications.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A handler of incoming messages: one side of the protocol.
+/// A handler of incoming messages, implemented by each side of the protocol.
 pub(crate) trait Handler: Send + Sync + 'static {
     /// A parsed notification, ready for delivery.
     type Event: Send;
@@ -88,11 +88,11 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// The policy for lines that are not messages.
     const NOISE: NoisePolicy;
 
-    /// Starts the work on a request. Called in the order of arrival; must not block.
+    /// Starts the work on a request. Called in the order of arrival, and must not block.
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder);
 
-    /// Handles a notification. Called in the order of arrival; must not block. Slow work and the application's code
-    /// belong in the event.
+    /// Handles a notification. Called in the order of arrival, and must not block. Slow work and the application's code
+    /// belong in [`deliver`](Self::deliver).
     fn notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -100,8 +100,8 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
-    /// Handles a notification like [`notification`](Self::notification), with params that may not be valid JSON.
-    /// Returns `None` if they are not, or if they should be read in the usual way.
+    /// Handles a notification like [`notification`](Self::notification), except that the params may not be valid JSON.
+    /// Returns `None` if they are not, or if the notification should be parsed in the usual way.
     fn plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
@@ -112,7 +112,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         None
     }
 
-    /// Delivers an event. The next message is handled after that.
+    /// Delivers an event. The next message is handled when this returns.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
     /// Called when the connection has ended.
@@ -121,13 +121,13 @@ pub(crate) trait Handler: Send + Sync + 'static {
     }
 }
 
-/// A policy for lines that are not JSON.
+/// What to do with lines that are not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoisePolicy {
     /// Responds with a parse error, as JSON-RPC requires.
     Respond,
-    /// Counts the lines and passes them to the callback: some agents print logs and banners to stdout. Lines that look
-    /// like JSON still get a response.
+    /// Counts the lines and passes them to the callback, because some agents print logs and banners to stdout. Lines
+    /// that look like JSON still get a response.
     Skip,
 }
 
@@ -143,15 +143,15 @@ pub(crate) struct ConnectionInner {
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
     pub(crate) on_noise: Option<NoiseHandler>,
-    /// Stops the reader.
+    /// Cancelled to stop the reader.
     stop_token: CancellationToken,
-    /// Aborts the work in flight.
+    /// Cancelled to abort the work in flight.
     pub(crate) abort_token: CancellationToken,
     /// The writer, and the work on requests.
     pub(crate) tasks: Tasks,
-    /// Why reading or writing failed, if it did.
+    /// Why reading or writing failed, if it has.
     failure: OnceLock<CloseReason>,
-    /// Why the connection ended, if all its work has ended.
+    /// Why the connection ended, once all its work has ended.
     close_reason: watch::Sender<Option<CloseReason>>,
 }
 
@@ -211,8 +211,8 @@ impl Connection {
         self.shut_down(CloseReason::Local);
     }
 
-    /// Waits until the connection has ended and all its work is done. Returns the reason. Work that was [spawned
-    /// elsewhere](Options::spawn_work) and did not end in two seconds may be polled once more.
+    /// Waits until the connection has ended and all its work is done. Returns why it ended. Work that was [spawned
+    /// elsewhere](Options::spawn_work) and takes longer than two seconds may be polled once more.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.close_reason.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
@@ -222,13 +222,13 @@ impl Connection {
         }
     }
 
-    /// Returns `true` if the connection is closing or closed.
+    /// Returns `true` if the connection is closed or being closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.stop_token.is_cancelled() || self.0.abort_token.is_cancelled()
     }
 
-    /// Returns counts of input that is not a message of the protocol.
+    /// Returns counts of received lines that are not messages of the protocol.
     #[must_use]
     pub fn noise(&self) -> Noise {
         let counters = &self.0.counters;
@@ -249,7 +249,8 @@ impl Connection {
             .await
     }
 
-    /// Sends a request with any method and returns its result unchanged: Extensibility, "Custom Requests".
+    /// Sends a request with any method, and returns its result unparsed. See the specification's page "Extensibility",
+    /// "Custom Requests".
     ///
     /// # Errors
     /// Same as for [`request`](Self::request).
@@ -264,8 +265,8 @@ impl Connection {
         .await
     }
 
-    /// Sends a request like [`request`](Self::request). `on_answer` receives the outcome, even if the future was
-    /// dropped. It runs on the reader, before the next message is handled.
+    /// Sends a request like [`request`](Self::request). Passes the outcome to `on_answer`, even if the future was
+    /// dropped. `on_answer` runs in the reader, before the next message is handled.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
@@ -283,7 +284,7 @@ impl Connection {
         .await
     }
 
-    /// Sends a request with any method. `read` runs on the reader and converts the response.
+    /// Sends a request with any method. `read` runs in the reader, and converts the response.
     pub(crate) async fn call<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -315,7 +316,7 @@ impl Connection {
             .await
     }
 
-    /// Sends a request and waits for its response, whose text goes into `text` if it is large.
+    /// Sends a request and waits for its response. If the response has a large text, it is put into `text`.
     async fn send_request<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
@@ -355,7 +356,7 @@ impl Connection {
             .unwrap_or(Err(Error::Closed(CloseReason::Local)))
     }
 
-    /// Sends a notification. Waits for capacity in the outbox if the peer reads slowly.
+    /// Sends a notification. If the peer reads slowly, waits for capacity in the outbox.
     ///
     /// # Errors
     /// Fails if the connection has ended or the params cannot be written as JSON ([`Error::Unwritable`]).
@@ -363,7 +364,7 @@ impl Connection {
         self.notify_raw(N::METHOD, params).await
     }
 
-    /// Sends a notification with any method: Extensibility, "Custom Notifications".
+    /// Sends a notification with any method. See the specification's page "Extensibility", "Custom Notifications".
     ///
     /// # Errors
     /// Same as for [`notify`](Self::notify).
@@ -379,9 +380,9 @@ impl Connection {
             })
     }
 
-    /// Sends the message that `write` writes, without waiting. If the peer has stopped reading, a task sends it as soon
-    /// as there is capacity. Each such message ends a request in flight, a turn or a terminal, which limits their
-    /// number.
+    /// Sends the message that `write` writes, without waiting. If the peer has stopped reading, a task sends the
+    /// message when there is capacity. Each such message ends a request in flight, a turn or a terminal, which bounds
+    /// their number.
     fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
         if self.0.outbox.push_now(&mut write).is_some() {
             return;
@@ -416,7 +417,7 @@ impl Connection {
     }
 }
 
-/// The life of a connection, from start to end. Dropping it early ends the connection.
+/// A connection from start to end. Dropping it early ends the connection.
 struct ConnectionLife<H: Handler> {
     conn: Connection,
     handler: Arc<H>,
@@ -425,7 +426,7 @@ struct ConnectionLife<H: Handler> {
 }
 
 impl<H: Handler> ConnectionLife<H> {
-    /// Runs the connection until it has ended. Returns the reason.
+    /// Runs the connection until it has ended. Returns why it ended.
     async fn run(mut self, transport: Transport) -> CloseReason {
         let Transport {
             mut reader,
@@ -486,7 +487,8 @@ impl<H: Handler> ConnectionLife<H> {
         reason
     }
 
-    /// Starts the writer. Shuts it down at the end unless a write failed, or in any case if that ends a process.
+    /// Starts the writer. When everything is written, the writer is shut down. If a write has failed, it is only shut
+    /// down if that ends a process.
     fn spawn_writer(&self, mut writer: TransportWriter, ends_process: bool) -> WriterGuard {
         let writing = WriterGuard::default();
         let (written, given_up) = (writing.written.clone(), writing.abandoned.clone());
@@ -514,7 +516,7 @@ impl<H: Handler> ConnectionLife<H> {
         writing
     }
 
-    /// Fails all pending requests, and all that are sent from now on.
+    /// Fails all requests that are pending or sent from now on.
     fn fail_pending(&self, reason: &CloseReason) {
         let error = Error::Closed(reason.clone());
         self.conn.0.pending.close(&error);
@@ -543,8 +545,8 @@ impl<H: Handler> Drop for ConnectionLife<H> {
     }
 }
 
-/// Reads and drops input that is no longer needed. Never returns, even at the end of the input: the caller selects
-/// between this and another future.
+/// Reads and drops input that is no longer needed. Never returns, even at the end of the input, because the caller runs
+/// it next to another future.
 async fn discard_input(mut reader: TransportReader) {
     let mut buf = vec![0; 16 * 1024];
     loop {
@@ -560,12 +562,12 @@ async fn discard_input(mut reader: TransportReader) {
     std::future::pending().await
 }
 
-/// A guard for the writer's task. Dropping it aborts the writer.
+/// A guard for the task of the writer, which is aborted when the guard is dropped.
 #[derive(Default)]
 struct WriterGuard {
-    /// Cancelled when everything was written or writing has failed.
+    /// Cancelled when everything was written or a write has failed.
     written: CancellationToken,
-    /// Cancelled when the writer is also closed.
+    /// Cancelled when the writer was also closed.
     closed: CancellationToken,
     /// Cancelled to abort the writer.
     abandoned: CancellationToken,
@@ -576,7 +578,7 @@ impl WriterGuard {
         self.written.is_cancelled()
     }
 
-    /// Waits until the writer is closed.
+    /// Waits until the writer was closed.
     async fn wait_closed(&self) {
         self.closed.cancelled().await;
     }
@@ -588,7 +590,7 @@ impl Drop for WriterGuard {
     }
 }
 
-/// Options of a request.
+/// How a request is sent and its response handled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOptions {
     /// Whether the response is handled after all updates that arrived before it, even if an update handler is slow.

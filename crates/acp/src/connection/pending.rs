@@ -1,4 +1,4 @@
-//! Pending requests: sent by this side and still without a response.
+//! Pending requests: sent by this side, and without a response yet.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,20 +9,20 @@ use tokio::sync::Notify;
 
 use crate::error::Error;
 
-/// A callback for a response. It runs on the reader, in the order of arrival, so that whatever it registers exists
-/// before the next message is handled.
+/// A callback for a response. It runs in the reader, in the order of arrival, so that what it registers is there before
+/// the next message is handled.
 pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
 
-/// The maximum number of abandoned requests. A peer that never responds must not make the table grow, so beyond this
-/// limit the oldest ones are cancelled.
+/// The maximum number of abandoned requests. Beyond it, the oldest are cancelled, so that a peer that never responds
+/// cannot make the table grow.
 const ABANDONED: usize = 1024;
 
-/// A request that has no response yet.
+/// An entry in the table of pending requests.
 pub(crate) struct PendingEntry {
     pub(crate) on_response: ResponseHandler,
     /// Whether the response must be handled after all updates that arrived before it.
     pub(crate) is_ordered: bool,
-    /// Receives the text of the response if it is large.
+    /// Where to put the text of the response if it is large.
     pub(crate) large_text: Option<LargeText>,
 }
 
@@ -69,13 +69,13 @@ pub(crate) struct PendingTable {
 #[derive(Default)]
 struct PendingTableState {
     requests: HashMap<i64, PendingEntry>,
-    /// Requests whose responses nobody waits for. Some may have received a response in the meantime.
+    /// Requests for whose responses nobody waits. Some of them may have got a response since.
     abandoned: VecDeque<i64>,
     next_id: i64,
     close_error: Option<Error>,
 }
 
-/// A selection of pending requests.
+/// Which pending requests to select.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PendingFilter {
     /// All requests.
@@ -89,8 +89,8 @@ impl PendingTable {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and returns its id. If the connection no longer receives responses, calls the handler and returns
-    /// the error.
+    /// Adds a request and returns its id. If no more responses are received on this connection, calls the handler and
+    /// returns the error.
     pub(crate) fn add(&self, waiting: PendingEntry) -> Result<i64, Error> {
         let error = {
             let mut table = self.lock();
@@ -109,7 +109,7 @@ impl PendingTable {
         Err(error)
     }
 
-    /// Marks a request as abandoned: nobody waits for its response, but the handler is still called.
+    /// Marks a request as abandoned, because nobody waits for its response. The handler is still called.
     pub(crate) fn abandon(&self, id: i64) {
         let mut given_up = Vec::new();
         {
@@ -135,7 +135,7 @@ impl PendingTable {
         }
     }
 
-    /// Waits until a request is added. Returns immediately if one was added since the last call.
+    /// Waits until a request is added. Returns at once if one was added since the last call.
     pub(crate) async fn wait_for_request(&self) {
         self.request_added.notified().await;
     }
@@ -171,7 +171,7 @@ impl PendingTable {
         self.lock().requests.values().any(|w| !w.is_ordered)
     }
 
-    /// Closes the table: requests added from now on fail with this error.
+    /// Closes the table. Requests that are added from now on fail with this error.
     pub(crate) fn close(&self, error: &Error) {
         self.lock().close_error.get_or_insert_with(|| error.clone());
     }

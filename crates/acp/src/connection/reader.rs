@@ -1,4 +1,4 @@
-//! The reader: receives lines and handles them in order.
+//! The reader, which receives lines and handles them in order.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,10 +20,10 @@ use crate::error::{CloseReason, Error};
 use crate::memory::{excess_over, parsed_memory};
 use crate::transport::TransportReader;
 
-/// The number of messages that are handled before the reader yields to other tasks.
+/// How many messages are handled before the reader yields to other tasks.
 const MESSAGES: usize = 256;
 
-/// Reads and handles messages until the input ends. Returns the reason.
+/// Reads and handles messages until the input ends. Returns why it ended.
 pub(super) async fn read<H: Handler>(
     conn: &Connection,
     input: &mut TransportReader,
@@ -99,7 +99,7 @@ async fn deliver<H: Handler>(handler: &H, event: H::Event) {
     .await;
 }
 
-/// Runs code that may belong to the application. Returns `None` if it panics.
+/// Runs code that may be the application's. Returns `None` if it panics.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work)).ok();
     if done.is_none() {
@@ -108,7 +108,7 @@ pub(super) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Reads available bytes into the framer, which must have no complete line. Returns the reason if the input has ended.
+/// Reads available bytes into the framer, which must have no complete line. If the input has ended, returns why.
 async fn fill(
     conn: &Connection,
     input: &mut TransportReader,
@@ -123,7 +123,7 @@ async fn fill(
     }
 }
 
-/// Messages that were read while an update handler ran.
+/// A queue of messages that were read while an update handler was running.
 #[derive(Default)]
 struct ReadAhead {
     items: VecDeque<ReadAheadItem>,
@@ -132,18 +132,18 @@ struct ReadAhead {
 
 /// A message that was read ahead.
 enum ReadAheadItem {
-    /// A line within the limit.
+    /// A line that is not longer than the limit.
     Line(Box<[u8]>),
-    /// A message over the limit: its type and id, and its size.
+    /// The outline and the size of a message over a limit.
     Oversized(MessageOutline, SizeExcess),
 }
 
-/// The size of a message that exceeds a limit, in bytes.
+/// The size of a message that is over a limit, in bytes.
 #[derive(Debug, Clone, Copy)]
 enum SizeExcess {
     /// The length of its text.
     Text(usize),
-    /// The memory that it would take once parsed.
+    /// The memory that it would take if it was parsed.
     Memory(usize),
 }
 
@@ -176,8 +176,8 @@ impl ReadAhead {
         Some(ahead)
     }
 
-    /// Returns `true` if reading may continue while the handler runs. Normally little is read ahead, for back-pressure.
-    /// But the handler may be waiting for a response, which may come after everything that was read so far.
+    /// Returns `true` if reading may continue while the handler runs. Usually little is read ahead, which provides
+    /// back-pressure. But the handler may be waiting for a response that comes after everything that was read so far.
     fn has_room(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {
@@ -197,7 +197,7 @@ impl ReadAhead {
     }
 }
 
-/// Handles responses that may overtake updates, and stores everything else.
+/// Handles responses that may overtake updates, and queues everything else.
 fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut ReadAhead) {
     while let Some(frame) = framer.next() {
         match frame {
@@ -226,12 +226,12 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
     }
 }
 
-/// Returns the message's size in memory if it exceeds the limit.
+/// Returns how much memory the message takes if that is over the limit.
 fn check_memory(conn: &Connection, line: &[u8]) -> Option<SizeExcess> {
     excess_over(line, conn.0.limits.message_memory).map(SizeExcess::Memory)
 }
 
-/// Handles one message. Returns the event to deliver, if any.
+/// Handles one frame. Returns the event to deliver, if there is one.
 async fn handle_frame<H: Handler>(
     conn: &Connection,
     handler: &Arc<H>,
@@ -320,8 +320,8 @@ fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
     is_noise
 }
 
-/// Sends an error response. The reader does not wait for the writer, unless the peer keeps sending messages that must
-/// be rejected and does not read the responses.
+/// Sends an error response. The reader only waits for capacity if the peer keeps sending messages that must be rejected
+/// and does not read the responses.
 async fn send_error(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     let write = |buf: &mut Vec<u8>| jsonrpc::write_error(buf, id, error);
     if conn.0.outbox.push_now(write).is_none() {
@@ -400,7 +400,7 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
 }
 
 impl SizeExcess {
-    /// Returns the error message, which states the size and the limit.
+    /// Returns an error message with the size and the limit.
     fn to_message(self, conn: &Connection) -> String {
         let limits = &conn.0.limits;
         match self {
@@ -416,7 +416,7 @@ impl SizeExcess {
     }
 }
 
-/// Rejects a message over a limit. The request that it is or responds to fails with an error.
+/// Rejects a message over a limit: a request gets an error response, and the request that a response belongs to fails.
 async fn reject_oversized<H: Handler>(conn: &Connection, whose: MessageOutline, why: SizeExcess) {
     let id = match whose {
         MessageOutline::Response(id) => return fail_oversized_response(conn, &id, why),
@@ -457,7 +457,7 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     }
 }
 
-/// How much of a line that is not JSON is passed to the callback, in bytes.
+/// How many bytes of a line that is not JSON are passed to the callback.
 const NOISE_SHOWN: usize = 1024;
 
 /// Returns the start of a line for the log, without control characters.

@@ -2,16 +2,17 @@
 
 use super::{MAP, STRING};
 
-/// The memory per byte of text: parts that may be malformed are copied once.
+/// The memory per byte of text. Parts that may be malformed are copied once.
 const TEXT: usize = 2;
 /// The memory of an object, in bytes. A protocol struct is smaller than a map.
 const OBJECT: usize = MAP;
-/// The memory of a list, in bytes: it has capacity for four items.
+/// The memory of a list, in bytes, which has capacity for four items.
 const LIST: usize = 192;
-/// The memory of each further item, in bytes: nodes are at least half full, and lists grow by doubling.
+/// The memory of each further item of a list or an object, in bytes. Lists grow by doubling, and nodes are at least
+/// half full.
 const ITEM: usize = 192;
 
-/// Returns the estimated memory of a message in bytes if it exceeds `limit`.
+/// Returns the estimated memory of a message, in bytes, if it is more than `limit`.
 pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
     // No byte counts for more than this.
     if text.len() <= limit / (TEXT + OBJECT) || upper_bound(text) <= limit {
@@ -20,8 +21,8 @@ pub(crate) fn excess_over(text: &[u8], limit: usize) -> Option<usize> {
     Some(parsed_memory(text)).filter(|memory| *memory > limit)
 }
 
-/// Returns an upper bound of the estimate, which also counts characters inside strings. It is much faster to compute
-/// when a message is mostly one string, such as the text of a file.
+/// Returns an upper bound of the estimate, which also counts characters inside strings. This is much faster if most of
+/// the message is one string, such as the text of a file.
 fn upper_bound(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     // Each count of a part fits into a byte, so that the compiler can vectorize the comparisons.
@@ -42,7 +43,7 @@ fn upper_bound(text: &[u8]) -> usize {
     sum
 }
 
-/// Estimates the memory of a message, in bytes. The estimate is also safe for invalid JSON.
+/// Returns the estimated memory of a message, in bytes. The message does not have to be valid JSON.
 pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
@@ -62,7 +63,7 @@ pub(crate) fn parsed_memory(text: &[u8]) -> usize {
     sum
 }
 
-/// Returns the text after the end of a string.
+/// Returns what follows after the end of a string.
 fn skip_string(mut text: &[u8]) -> &[u8] {
     while let Some(at) = memchr::memchr2(b'"', b'\\', text) {
         let escape = text.get(at) == Some(&b'\\');
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quick_look_refuses_nothing_by_itself() {
+    fn the_upper_bound_alone_rejects_nothing() {
         let text = br#"{"a":[1,{"b":"[[[[{{{{,,,,"}]}"#;
         let exact = parsed_memory(text);
         assert!(upper_bound(text) > exact);
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_string_is_only_text() {
+    fn characters_inside_strings_count_as_text() {
         let plain = parsed_memory(br#"{"a":""}"#);
         let text = r#",,[[{{\"\\"#;
         let with_text = format!(r#"{{"a":"{text}"}}"#);

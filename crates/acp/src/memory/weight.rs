@@ -7,21 +7,22 @@ use serde::ser::{
 
 use super::{MAP, STRING};
 
-/// The memory cost of each kind of value, in bytes.
+/// The memory of each kind of value, in bytes.
 mod cost {
-    /// The cost of a number, a boolean or `null`.
+    /// The memory of a number, a boolean or `null`.
     pub(super) const SCALAR: usize = 8;
-    /// The cost of a list in addition to its items.
+    /// The memory of a list in addition to its items.
     pub(super) const LIST: usize = 64;
-    /// The cost of a list item in addition to its content: twice the size of a `Value`, because lists grow by doubling.
+    /// The memory of a list item in addition to its content. It is twice the size of a `Value`, because lists grow by
+    /// doubling.
     pub(super) const ITEM: usize = 64;
-    /// The cost of a map entry. Nodes are at least half full.
+    /// The memory of a map entry, in nodes that are at least half full.
     pub(super) const ENTRY: usize = 160;
-    /// The cost of a struct: twice the size of the largest protocol struct that occurs in lists.
+    /// The memory of a struct: twice the size of the largest protocol struct that occurs in lists.
     pub(super) const RECORD: usize = 640;
 }
 
-/// Returns the estimated size of `value` in memory, in bytes.
+/// Returns an estimate of how much memory `value` takes, in bytes.
 pub(crate) fn weight<T: Serialize + ?Sized>(value: &T) -> usize {
     let mut sum = WeightSum(0);
     // This cannot fail: everything that can be serialized as JSON can be serialized here.

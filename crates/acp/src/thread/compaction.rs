@@ -1,4 +1,4 @@
-//! Applying compaction updates to a thread.
+//! How compaction updates change a thread.
 
 use acp_wire::v2::{
     CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
@@ -13,11 +13,11 @@ use crate::memory::weight;
 pub struct ThreadCompaction {
     /// The id of the compaction.
     pub id: CompactionId,
-    /// The status.
+    /// How far the compaction has got.
     pub status: CompactionStatus,
     /// The summary, if the agent shows it.
     pub summary: Vec<ContentBlock>,
-    /// The error message, if the compaction failed.
+    /// Why the compaction failed, if it did.
     pub error: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a compaction, and adds the item if it is new. There are few compactions, so a linear
-    /// search from the end is fast enough.
+    /// Returns the item number of a compaction, after adding the item if it is new. There are few compactions, so a
+    /// linear search from the end is fast enough.
     fn find_or_add_compaction(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
         match self.items.iter().rposition(|item| is_it(&item.kind)) {

@@ -1,4 +1,4 @@
-//! The size of a thread and its limit.
+//! The size of a thread, and the limit on it.
 //!
 //! An agent may send any amount of data, but a thread stores a limited amount. Beyond the limit, the earliest parts are
 //! dropped first, and [`Thread::truncation`] counts them.
@@ -14,20 +14,20 @@ use serde::Serialize;
 /// The default size limit of a thread, in bytes.
 pub(crate) const KEPT: usize = 64 * 1024 * 1024;
 
-/// Counts of the parts that a thread has dropped to stay within its limit: [`Limits::thread`](crate::Limits::thread).
+/// How much a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Truncation {
-    /// The number of dropped items, all from the start of the thread.
+    /// The number of dropped items, which were the first ones of the thread.
     pub items: usize,
-    /// The number of dropped terminals, least recently updated first. A terminal that prints again reappears, without
-    /// its earlier output.
+    /// The number of dropped terminals, which were those that had not been updated for longest. A terminal that prints
+    /// more output appears again, without its earlier output.
     pub terminals: u64,
-    /// The number of dropped plans, least recently changed first.
+    /// The number of dropped plans, which were those that had not changed for longest.
     pub plans: u64,
-    /// The number of parts dropped from remaining items and settings: the start of a message and the content of a tool
-    /// call, both of which are marked as truncated, and values that were too large, such as lists of commands or
-    /// options.
+    /// The number of parts that were dropped from items and settings that stay: the start of a message or the content
+    /// of a tool call, both of which are marked as truncated, and values that were too large, such as lists of commands
+    /// or options.
     pub parts: u64,
 }
 
@@ -59,13 +59,13 @@ impl Default for ThreadSize {
     }
 }
 
-/// Replaces the summand `before` with `after` in a sum.
+/// Replaces the term `before` of a sum with `after`.
 fn replace(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
 
-/// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its index
-/// entries.
+/// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its entries in
+/// indexes.
 const ITEM: usize = 2 * size_of::<Item>() + 256;
 
 /// The size of a terminal or a plan without its content, in bytes.
@@ -94,7 +94,7 @@ impl ThreadMessage {
         self.id.as_ref().map_or(0, |id| id.as_str().len()) + weight(&self.content)
     }
 
-    /// Drops the start of the message, so that about `room` bytes remain.
+    /// Drops the start of the message, until about `room` bytes are left.
     fn drop_beginning(&mut self, room: usize) {
         self.is_truncated = true;
         let mut left = self.weight();
@@ -130,7 +130,7 @@ impl ThreadMessage {
 }
 
 impl Thread {
-    /// Creates an empty thread with a size limit of about `bytes` bytes. See [`truncation`](Self::truncation).
+    /// Creates an empty thread that is limited to about this size in bytes. See [`truncation`](Self::truncation).
     #[must_use]
     pub fn with_limit(bytes: usize) -> Self {
         let mut thread = Self::default();
@@ -147,14 +147,14 @@ impl Thread {
         self.truncate_to();
     }
 
-    /// Returns the counts of the parts that were dropped because the thread would have exceeded its limit:
-    /// [`Limits::thread`](crate::Limits::thread). Programs that show a thread should show these counts, too.
+    /// Returns how much was dropped because the thread would have exceeded its limit
+    /// ([`Limits::thread`](crate::Limits::thread)). Programs that show a thread should show this, too.
     #[must_use]
     pub fn truncation(&self) -> Truncation {
         self.truncation
     }
 
-    /// Returns the item number of the next item. Dropping items does not change the numbers of others.
+    /// Returns the number of the next item. Dropping items does not change the numbers of others.
     pub(super) fn next_item(&self) -> usize {
         self.truncation.items + self.items.len()
     }
@@ -163,7 +163,7 @@ impl Thread {
         self.items.get(number.checked_sub(self.truncation.items)?)
     }
 
-    /// Returns an item for modification, and sets its revision to the thread's.
+    /// Returns an item to change, and sets its revision to that of the thread.
     pub(super) fn item_mut(&mut self, number: usize) -> Option<&mut Item> {
         let item = self
             .items
@@ -185,7 +185,7 @@ impl Thread {
         number
     }
 
-    /// Records that an item has grown by `by` bytes.
+    /// Records that an item has grown by this many bytes.
     pub(super) fn grow_item(&mut self, number: usize, by: usize) {
         if let Some(item) = self.item_mut(number) {
             item.weight = item.weight.saturating_add(by);
@@ -210,7 +210,7 @@ impl Thread {
         }
     }
 
-    /// Records the size of a plan that replaces one of size `before`. Returns the new size.
+    /// Records the size of a plan that replaces one of the size `before`, and returns the size.
     pub(super) fn weigh_plan<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
@@ -226,7 +226,8 @@ impl Thread {
         replace(&mut self.size.plans, plan.weight, 0);
     }
 
-    /// Returns `true` if a setting is small enough to store, at most 1/16 of the limit. If not, counts a dropped part.
+    /// Returns `true` if a setting is small enough to store, that is, at most 1/16 of the limit. Otherwise, counts it
+    /// as dropped.
     pub(super) fn fits_within<T: Serialize + ?Sized>(&mut self, value: &T) -> bool {
         let fits = weight(value) <= self.size.limit / 16;
         if !fits {
@@ -235,8 +236,8 @@ impl Thread {
         fits
     }
 
-    /// Drops the earliest parts if the thread exceeds its limit, down to somewhat less than the limit, so that the next
-    /// change need not drop more.
+    /// Drops the earliest parts if the thread exceeds its limit. Somewhat more is dropped than necessary, so that the
+    /// next change does not have to drop anything.
     pub(super) fn truncate_to(&mut self) {
         let ThreadSize {
             limit,
@@ -293,7 +294,7 @@ impl Thread {
             .shrink_to(self.terminals.len().saturating_mul(2));
     }
 
-    /// Drops items from the start. The last item is truncated or dropped only if it is too large by itself.
+    /// Drops items from the start. The last item is only truncated or dropped if it is too large by itself.
     fn drop_items(&mut self, room: usize) {
         let mut gone = 0;
         for item in self.items.iter().take(self.items.len().saturating_sub(1)) {
@@ -349,7 +350,7 @@ impl Thread {
 }
 
 impl ThreadTerminal {
-    /// Returns the size of the terminal's output, command, working directory and state, in bytes.
+    /// Returns the size of the terminal's output, command, working directory and other state, in bytes.
     fn held_bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.kept_bytes() + text(&self.command) + text(&self.cwd) + self.state_weight
@@ -362,7 +363,7 @@ impl ThreadTerminal {
     }
 }
 
-/// The sizes of the tool call parts that can be large, in bytes.
+/// The sizes of those parts of a tool call that may be large, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ToolCallSize {
     pub(super) content: usize,

@@ -1,4 +1,4 @@
-//! Applying subagent updates and messages between sessions to a thread.
+//! How updates of subagents, and messages between sessions, change a thread.
 
 use acp_wire::v1::{
     ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
@@ -9,7 +9,7 @@ use acp_wire::v2::StateUpdate;
 use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
-/// The divisor that gives the limit of a subagent's thread from its parent's limit.
+/// The limit of a subagent's thread is that of its parent's thread divided by this number.
 const SHARE: usize = 64;
 
 /// A subagent in a thread, with its own thread.
@@ -18,24 +18,24 @@ const SHARE: usize = 64;
 pub struct ThreadSubagent {
     /// The id of the subagent's session.
     pub session_id: SessionId,
-    /// The title that is shown to the user.
+    /// A short description of the subagent's task, to show to the user.
     pub title: Option<String>,
-    /// A longer description.
+    /// A longer description of the subagent's task.
     pub description: Option<String>,
-    /// The actions that a client may take on the subagent. `None` means no actions.
+    /// What a client may do with the subagent. `None` means nothing.
     pub capabilities: Option<SubagentSessionCapabilities>,
-    /// The subagent's state, if the agent reports it.
+    /// The state of the subagent, if the agent reports it.
     pub state: Option<StateUpdate>,
-    /// The working directory, if it differs from the parent's.
+    /// The working directory, if it is not that of the parent.
     pub cwd: Option<String>,
-    /// The additional roots, if they differ from the parent's.
+    /// The additional roots, if they are not those of the parent.
     pub additional_directories: Option<Vec<String>>,
-    /// The subagent's thread. When it changes, this item in the parent's thread gets a new revision.
+    /// The thread of the subagent. When it changes, this item gets a new revision in the parent's thread.
     pub thread: ThreadHandle,
 }
 
 impl ThreadSubagent {
-    /// Returns the display name: the title, or the session id if there is none.
+    /// Returns the name to show to the user: the title, or the session id if there is no title.
     #[must_use]
     pub fn name(&self) -> &str {
         let title = self.title.as_deref().filter(|title| !title.is_empty());
@@ -90,11 +90,11 @@ impl ThreadSubagent {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ThreadSessionMessage {
-    /// The message's id in this session.
+    /// The id of the message in this session.
     pub id: MessageId,
-    /// The sender, if the agent reports it.
+    /// The session that sent the message, if the agent reports it.
     pub sender: Option<SessionId>,
-    /// The recipient, if the agent reports it.
+    /// The session that receives the message, if the agent reports it.
     pub recipient: Option<SessionId>,
     /// The content of the message.
     pub content: Vec<ContentBlock>,
@@ -114,7 +114,7 @@ impl Thread {
         self.subagents().find(|subagent| subagent.session_id == *id)
     }
 
-    /// Returns an iterator over the session's subagents, in the order in which they were announced.
+    /// Returns the subagents of the session, in the order in which they were announced.
     pub fn subagents(&self) -> impl Iterator<Item = &ThreadSubagent> {
         self.items.iter().filter_map(|item| match &item.kind {
             ItemKind::Subagent(subagent) => Some(&**subagent),
@@ -153,7 +153,7 @@ impl Thread {
         }
     }
 
-    /// Returns a subagent's item number. There are few subagents, so a linear search from the end is fast enough.
+    /// Returns the item number of a subagent. There are few subagents, so a linear search from the end is fast enough.
     fn find_subagent(&self, id: &SessionId) -> Option<usize> {
         let is_it =
             |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
@@ -193,7 +193,7 @@ impl Thread {
         }
     }
 
-    /// Returns the item number of a message between sessions, and adds the item if it is new.
+    /// Returns the item number of a message between sessions, after adding the item if it is new.
     fn find_or_add_session_message(&mut self, id: &MessageId) -> usize {
         let known = self.messages.get(id).copied();
         let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));

@@ -1,4 +1,4 @@
-//! Applying tool call updates to a thread.
+//! How updates of tool calls change a thread.
 
 use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
@@ -16,13 +16,13 @@ use crate::update::ToolCallPatch;
 pub struct ThreadToolCall {
     /// The id of the call.
     pub id: ToolCallId,
-    /// The programmatic name of the tool, if the agent reports it.
+    /// The name of the tool, for programs, if the agent reports it.
     pub name: Option<String>,
-    /// The title that is shown to the user; empty if the agent has not sent one.
+    /// The title to show to the user. Empty if the agent has not sent one.
     pub title: String,
-    /// The kind of tool.
+    /// What kind of tool it is.
     pub kind: ToolKind,
-    /// The status.
+    /// The status that the agent has reported last.
     pub status: ToolCallStatus,
     /// Whether the call was unfinished when its turn was cancelled.
     pub is_cancelled: bool,
@@ -30,20 +30,20 @@ pub struct ThreadToolCall {
     pub content: Vec<ThreadToolCallContent>,
     /// The files that the call works on.
     pub locations: Vec<ToolCallLocation>,
-    /// The tool's input.
+    /// The input that was passed to the tool.
     pub raw_input: Option<Value>,
-    /// The tool's output.
+    /// The output that the tool returned.
     pub raw_output: Option<Value>,
-    /// The actions that a client may take on the call.
+    /// What a client may do with the call.
     pub capabilities: Option<ToolCallCapabilities>,
-    /// Whether a part of the call was dropped because the thread exceeded its limit:
+    /// Whether a part of the call was dropped because the thread exceeded its limit. See
     /// [`Thread::truncation`](super::Thread::truncation).
     pub is_truncated: bool,
     pub(super) part_sizes: ToolCallSize,
 }
 
 impl ThreadToolCall {
-    /// Creates a call with this id and no other data.
+    /// Creates a call that has only an id.
     pub fn new(id: impl Into<ToolCallId>) -> Self {
         Self {
             id: id.into(),
@@ -68,7 +68,7 @@ impl ThreadToolCall {
         self.is_cancelled || self.has_ended()
     }
 
-    /// Returns `true` if the agent has reported that the call has ended.
+    /// Returns `true` if the agent has reported a final status.
     fn has_ended(&self) -> bool {
         use ToolCallStatus::{Cancelled, Completed, Failed};
         matches!(self.status, Completed | Failed | Cancelled)
@@ -146,9 +146,9 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// Applies an update for a new or known tool call. If a new call has the id of an unfinished call (from an earlier
-    /// permission request or update, or because the agent reuses ids), the update applies to the unfinished call. If
-    /// the earlier call has finished, a new call is added.
+    /// Applies an update of a tool call, new or known. A new call with the id of an unfinished one changes that one,
+    /// because the agent may have reported the call before, in an update or a permission request, or reuses ids. If the
+    /// earlier call has finished, a new one is added.
     pub(super) fn update_tool_call(&mut self, update: &ToolCallPatch) {
         let id = &update.tool_call_id;
         if update.is_new && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
@@ -157,8 +157,8 @@ impl Thread {
         self.change_tool_call(id, |call| call.apply(update));
     }
 
-    /// Applies `change` to the tool call with this id, and adds the call if it is new: some agents send only updates,
-    /// or a permission request first.
+    /// Applies `change` to the tool call with this id, after adding the call if it is new. Some agents send only
+    /// updates, or a permission request first.
     pub(super) fn change_tool_call(
         &mut self,
         id: &ToolCallId,
@@ -178,7 +178,7 @@ impl Thread {
         }
     }
 
-    /// Applies the tool call in a permission request. Returns the resulting call.
+    /// Applies the tool call in a permission request, and returns the call with it.
     pub fn apply_permission_request(&mut self, update: &ToolCallPatch) -> ThreadToolCall {
         let id = &update.tool_call_id;
         self.revision += 1;

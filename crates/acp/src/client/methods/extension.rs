@@ -1,4 +1,4 @@
-//! Extension methods, whose names start with `_`.
+//! Requests of extensions, whose methods start with `_`.
 
 use acp_wire::MessageHandler;
 use acp_wire::v1::Extension;

@@ -1,4 +1,4 @@
-//! `terminal/*`: the specification's page Terminals.
+//! `terminal/*`, which run commands in client terminals. See the specification's page "Terminals".
 
 use acp_wire::v1::{
     CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
@@ -12,41 +12,44 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// A handler for all `terminal/*` methods: the specification's page Terminals. Version 1 only.
+/// A handler for all `terminal/*` methods, which run commands in client terminals. Version 1 only. See the
+/// specification's page "Terminals".
 ///
 /// An error that a method returns is sent as the response. A released terminal's output stays visible in the tool call
 /// that contains it.
 pub trait Terminals<S>: Send + Sync {
-    /// Starts a command and returns at once: "Executing Commands".
+    /// Starts a command, without waiting for it to exit. See the specification's page "Terminals", "Executing
+    /// Commands".
     fn create(
         &self,
         state: &S,
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
-    /// Returns the output, and the exit status if the command has exited: "Getting Output". If the output exceeds the
-    /// byte limit, it is truncated at the start, at a character boundary.
+    /// Returns the output, and the exit status if the command has exited. Output over the byte limit is truncated at
+    /// the start, at a character boundary. See the specification's page "Terminals", "Getting Output".
     fn output(
         &self,
         state: &S,
         request: TerminalOutputRequest,
     ) -> impl Future<Output = Result<TerminalOutputResponse>> + Send;
 
-    /// Waits until the command has exited: "Waiting for Exit".
+    /// Waits until the command has exited. See the specification's page "Terminals", "Waiting for Exit".
     fn wait_for_exit(
         &self,
         state: &S,
         request: WaitForTerminalExitRequest,
     ) -> impl Future<Output = Result<WaitForTerminalExitResponse>> + Send;
 
-    /// Kills the command; the terminal remains: "Killing Commands".
+    /// Kills the command, but keeps the terminal. See the specification's page "Terminals", "Killing Commands".
     fn kill(
         &self,
         state: &S,
         request: KillTerminalRequest,
     ) -> impl Future<Output = Result<KillTerminalResponse>> + Send;
 
-    /// Ends the command if it is running, and frees the terminal: "Releasing Terminals".
+    /// Kills the command if it is running, and frees the terminal. See the specification's page "Terminals", "Releasing
+    /// Terminals".
     fn release(
         &self,
         state: &S,

@@ -1,4 +1,4 @@
-//! `fs/write_text_file`: File system, "Writing Files".
+//! `fs/write_text_file`, which writes a text file. See the specification's page "File System", "Writing Files".
 
 use acp_wire::v1::{WriteTextFileRequest, WriteTextFileResponse};
 use acp_wire::{MessageHandler, Request};
@@ -8,7 +8,8 @@ use crate::client::side::ClientSide;
 use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
-/// A handler for `fs/write_text_file`: File system, "Writing Files". Version 1 only.
+/// A handler for `fs/write_text_file`, which writes a text file. Version 1 only. See the specification's page "File
+/// System", "Writing Files".
 pub trait WriteTextFile<S>: Send + Sync {
     /// Writes a file, and creates it if it does not exist.
     ///
