@@ -53,7 +53,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    ArchiveSession, Authentication, CheckAuthStatus, CheckSessionStatus, CloseSession,
+    ArchiveSession, Authentication, AuthStatusHandler, SessionStatusHandler, CloseSession,
     DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt, Recorder,
     ResumeSession, Session, SessionSetup, SetSessionTitle, SteerTurn, Turn,
 };
@@ -257,7 +257,7 @@ impl acp::Agent for CodingAgent {
         self.sessions.persistent()
     }
 
-    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+    fn session_status(&self) -> Option<&impl SessionStatusHandler> {
         self.sessions.persistent()
     }
 
@@ -265,7 +265,7 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
-    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+    fn auth_status(&self) -> Option<&impl AuthStatusHandler> {
         Some(&self.sessions)
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The user enters a key into the agent's own program in a terminal. The key never passes through the client.
 
-use acp::agent::{AuthContext, Authentication, CheckAuthStatus};
+use acp::agent::{AuthContext, Authentication, AuthStatusHandler};
 use acp::v1::{
     AuthAccount, AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal, AuthState,
     AuthStatusResponse,
@@ -73,7 +73,7 @@ impl Authentication for AgentSessions {
     }
 }
 
-impl CheckAuthStatus for AgentSessions {
+impl AuthStatusHandler for AgentSessions {
     async fn auth_state(&self) -> acp::Result<AuthStatusResponse> {
         self.registry.refresh_in_background().await;
         let keys = self.registry.keys().clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use acp::Update;
 use acp::agent::{
-    ArchiveSession, CheckSessionStatus, CloseSession, DeleteSession, ForkSession, ListSessions,
+    ArchiveSession, SessionStatusHandler, CloseSession, DeleteSession, ForkSession, ListSessions,
     LoadSession, OpenedSession, Prompt, Recorder, ResumeSession, Session, SessionSetup,
     SetSessionTitle, SteerTurn,
 };
@@ -392,7 +392,7 @@ impl ArchiveSession<OpenSession> for AgentSessions {
     }
 }
 
-impl CheckSessionStatus for AgentSessions {
+impl SessionStatusHandler for AgentSessions {
     async fn status(&self, session: &SessionId) -> acp::Result<Option<SessionStatus>> {
         match self.store()?.find(session.clone()).await {
             Ok(_) => Ok(Some(SessionStatus::Saved)),

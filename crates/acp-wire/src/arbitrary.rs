@@ -67,7 +67,7 @@ pub(crate) fn option_positive(u: &mut Unstructured<'_>) -> Result<Option<u32>> {
     option(u, |u| u.int_in_range(1..=u32::MAX))
 }
 
-pub(crate) fn option_not_negative(u: &mut Unstructured<'_>) -> Result<Option<i64>> {
+pub(crate) fn option_non_negative(u: &mut Unstructured<'_>) -> Result<Option<i64>> {
     option(u, |u| u.int_in_range(0..=i64::MAX))
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn option_non_empty_list<'a, T: Arbitrary<'a>>(
 }
 
 /// Returns a random string that is not empty.
-pub(crate) fn non_empty_text(u: &mut Unstructured<'_>) -> Result<String> {
+pub(crate) fn non_empty_string(u: &mut Unstructured<'_>) -> Result<String> {
     let text = String::arbitrary(u)?;
     Ok(if text.is_empty() {
         "-".to_owned()
@@ -107,7 +107,7 @@ pub(crate) fn option_finite(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
 }
 
 /// Returns a random number from 0 to 1, or `None`.
-pub(crate) fn option_share(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
+pub(crate) fn option_fraction(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
     option(u, |u| Ok(f64::from(u8::arbitrary(u)? / 4) / 64.0))
 }
 

@@ -128,7 +128,7 @@ pub struct Error {
 
 impl crate::lenient::Lenient for Error {
     fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        crate::lenient::via_raw(d)
+        crate::lenient::read_via_raw(d)
     }
 }
 
@@ -529,7 +529,7 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
 /// text and make it invalid. So the params are read in a single pass, while [`parse`] takes an extra pass to find their
 /// end. If they cannot be read, [`parse`] returns the reason.
 #[must_use]
-pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
+pub fn parse_plain_notification(line: &[u8]) -> Option<(&str, &str)> {
     let rest = std::str::from_utf8(line).ok()?;
     let tokens = ["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"method\"", ":"];
     let rest = strip_tokens(rest, &tokens)?;
@@ -551,7 +551,7 @@ fn strip_tokens<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
 /// `{"jsonrpc":"2.0","id":1,"result":{"content":"`. `field` returns the name of the string's field in the response with
 /// this id. Returns the response's id and the position after the string's opening quote. Returns `None` for everything
 /// else, and if `beginning` is too short.
-pub fn text_response<'f>(
+pub fn parse_text_response_start<'f>(
     beginning: &[u8],
     field: impl FnOnce(i64) -> Option<&'f str>,
 ) -> Option<(i64, usize)> {

@@ -49,7 +49,7 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     if raw.get() == "null" {
         return Ok(Some(None));
     }
-    Ok(from_text::<T>(raw.get()).map(Some))
+    Ok(read_text::<T>(raw.get()).map(Some))
 }
 
 /// The `deserialize_with` of an update's fields that hold any JSON value. `null` is read as a value, because it clears
@@ -57,7 +57,7 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
-    via_raw(d)
+    read_via_raw(d)
 }
 
 /// The `deserialize_with` of lists. Invalid items are skipped, and anything but a list is read as an empty list.
@@ -139,7 +139,7 @@ fn drain_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
 }
 
 /// Implements [`Lenient::lenient`] for types that are not scalars.
-pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+pub(crate) fn read_via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
     let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
@@ -147,7 +147,7 @@ pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 }
 
 /// Reads a value from JSON text of its own, so that an error affects only this value.
-pub(crate) fn from_text<T: Lenient>(text: &str) -> Option<T> {
+pub(crate) fn read_text<T: Lenient>(text: &str) -> Option<T> {
     let read = |text: &str| T::lenient(&mut serde_json::Deserializer::from_str(text));
     read_lossy(text, read).ok().flatten()
 }
@@ -204,7 +204,7 @@ where
 }
 
 /// Passes a string to `f` without allocating. Returns `None` for any other value.
-pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
+pub(crate) fn read_str_or_none<'de, D: Deserializer<'de>, T>(
     d: D,
     f: impl FnOnce(&str) -> T,
 ) -> Result<Option<T>, D::Error> {
@@ -215,7 +215,7 @@ pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
 }
 
 /// Passes a string to `f` without allocating. Returns an error for any other value.
-pub(crate) fn str_with<'de, D: Deserializer<'de>, T>(
+pub(crate) fn read_str<'de, D: Deserializer<'de>, T>(
     d: D,
     f: impl FnOnce(&str) -> T,
 ) -> Result<T, D::Error> {
@@ -305,13 +305,13 @@ impl Lenient for serde_json::Value {
     /// Reads the value as text first, because `Value` cannot represent all JSON, such as deep nesting and numbers
     /// outside the range of floats.
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        Ok(via_raw(d)?.filter(|value: &Self| !value.is_null()))
+        Ok(read_via_raw(d)?.filter(|value: &Self| !value.is_null()))
     }
 }
 
 impl Lenient for crate::Meta {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        via_raw(d)
+        read_via_raw(d)
     }
 }
 

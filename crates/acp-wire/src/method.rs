@@ -127,7 +127,7 @@ impl Method {
 
     /// Returns `true` if a receiver with these capabilities, taken from `initialize`, supports this method.
     #[must_use]
-    pub fn is_offered(&self, capabilities: &Value) -> bool {
+    pub fn is_supported(&self, capabilities: &Value) -> bool {
         let Some(needed) = self.capability else {
             return true;
         };
@@ -160,7 +160,7 @@ pub trait MessageHandler<M, O> {
 /// it.
 pub trait MethodOffer<M> {
     /// Returns `true` if the side offers the method.
-    fn is_offered(&self) -> bool;
+    fn is_supported(&self) -> bool;
 }
 
 /// The `params` of a request, with its method and the type of its response.

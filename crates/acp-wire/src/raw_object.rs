@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Lenient, from_text};
+use crate::lenient::{Lenient, read_text};
 use crate::surrogate::read_lossy;
 
 /// A JSON object whose fields are kept as text, in the order received. So unknown content is written back exactly as it
@@ -85,12 +85,12 @@ impl RawObject {
 
     /// Reads a field as a list. Items that are not a `T` are skipped.
     pub(crate) fn list<T: Lenient>(&self, key: &str) -> Option<Vec<T>> {
-        from_text(self.get(key)?.get())
+        read_text(self.get(key)?.get())
     }
 
     /// Renames a field, and removes any field that already has the new name.
     #[must_use]
-    pub fn renamed(mut self, from: &str, to: &str) -> Self {
+    pub fn rename(mut self, from: &str, to: &str) -> Self {
         if from != to && self.has(from) {
             self.0.retain(|(key, _)| key != to);
             for (key, _) in self.0.iter_mut().filter(|(key, _)| key == from) {
@@ -192,6 +192,6 @@ impl<'de> Deserialize<'de> for RawObject {
 
 impl Lenient for RawObject {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        crate::lenient::via_raw(d)
+        crate::lenient::read_via_raw(d)
     }
 }

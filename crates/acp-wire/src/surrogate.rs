@@ -5,7 +5,7 @@
 //! string. One such escape must not make the whole message unreadable. So text that cannot be read is read again with
 //! U+FFFD in place of each lone surrogate. Text without errors is read only once.
 
-use crate::text::code_unit;
+use crate::text::parse_hex_u16;
 
 /// Reads `text`. If that fails and `text` contains lone surrogates, replaces them and reads it again.
 pub(crate) fn read_lossy<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<T, E> {
@@ -46,7 +46,7 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
 
 /// Returns the code unit of the escape at this position, or `None` if it does not have the form `\uXXXX`.
 fn parse_code_unit_escape(bytes: &[u8], at: usize) -> Option<u16> {
-    code_unit(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?)
+    parse_hex_u16(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ impl<'de, A: MapAccess<'de>> UntaggedFields<A> {
     }
 }
 
-pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(
+pub(crate) fn read_tag<'de, K: Tags, A: MapAccess<'de>>(
     mut map: A,
 ) -> Result<TaggedObject<K, A>, A::Error> {
     let mut object = RawObject::default();
@@ -154,7 +154,7 @@ mod tests {
                 }
                 fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ReadColor, A::Error> {
                     let text = |object| serde_json::to_string(&object).unwrap();
-                    Ok(match open::<Color, A>(map)? {
+                    Ok(match read_tag::<Color, A>(map)? {
                         TaggedObject::Tagged(color, rest @ UntaggedFields::Streamed(_)) => {
                             ReadColor::Streamed(color, rest.read()?)
                         }

@@ -154,11 +154,11 @@ pub fn escape_into(out: &mut Vec<u8>, text: &str) {
 /// Reads four hexadecimal digits. Returns their value and the rest of the string.
 fn read_code_unit(text: &str) -> Option<(u16, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
-    Some((code_unit(digits.as_bytes())?, rest))
+    Some((parse_hex_u16(digits.as_bytes())?, rest))
 }
 
 /// Parses hexadecimal digits. Returns `None` if there is anything else among them.
-pub(crate) fn code_unit(digits: &[u8]) -> Option<u16> {
+pub(crate) fn parse_hex_u16(digits: &[u8]) -> Option<u16> {
     // `from_str_radix` would accept a sign, too.
     if !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

@@ -41,7 +41,7 @@ pub(crate) fn check_offered(
     method: Option<&'static Method>,
 ) -> Result<(), &'static str> {
     match method {
-        Some(method) if !method.is_offered(capabilities) => Err(method
+        Some(method) if !method.is_supported(capabilities) => Err(method
             .capability
             .map_or(method.name, |capability| capability.path)),
         _ => Ok(()),

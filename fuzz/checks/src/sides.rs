@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use acp::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
+    ArchiveSession, AuthContext, Authentication, CancelWork, AuthStatusHandler, SessionStatusHandler,
     CloseSession, DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession,
     ListSessions, LoadSession, OpenedSession, Prompt, Providers, ResumeSession, Session,
     SessionSetup, SetSessionTitle, SteerTurn, TerminalCommand, Turn,
@@ -153,10 +153,10 @@ impl Agent for Everything {
     fn archive_session(&self) -> Option<&impl ArchiveSession> {
         Some(self)
     }
-    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+    fn session_status(&self) -> Option<&impl SessionStatusHandler> {
         Some(self)
     }
-    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+    fn auth_status(&self) -> Option<&impl AuthStatusHandler> {
         Some(self)
     }
     fn providers(&self) -> Option<&impl Providers> {
@@ -229,7 +229,7 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
         'e' => {
             let url = web_page();
             within(turn.elicit("Log in", url, None)).await;
-            turn.elicitation_completed("e").await?;
+            turn.complete_elicitation("e").await?;
         }
         'p' => {
             let entry = PlanEntry::new("step", PlanEntryPriority::Low, PlanEntryStatus::Pending);
@@ -310,12 +310,12 @@ impl ArchiveSession for Everything {
         Err(Error::invalid_params(format!("there is no session {id}")))
     }
 }
-impl CheckSessionStatus for Everything {
+impl SessionStatusHandler for Everything {
     async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
         Ok(Some(SessionStatus::Saved))
     }
 }
-impl CheckAuthStatus for Everything {
+impl AuthStatusHandler for Everything {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         Ok(AuthStatusResponse::new(AuthState::NotRequired))
     }
@@ -349,7 +349,7 @@ impl Authentication for Everything {
     async fn authenticate(&self, cx: &AuthContext, _: &AuthMethodId) -> Result<()> {
         let url = web_page();
         within(cx.elicit("Log in", url)).await;
-        cx.elicitation_completed("e").await
+        cx.complete_elicitation("e").await
     }
     fn can_logout(&self) -> bool {
         true

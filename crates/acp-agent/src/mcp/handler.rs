@@ -408,7 +408,7 @@ impl ClientHandler for McpClientHandler {
         };
         if let Err(error) = self
             .session
-            .elicitation_completed(self.page_elicitation_id(id))
+            .complete_elicitation(self.page_elicitation_id(id))
             .await
         {
             tracing::debug!(server = self.name, %error, "cannot notify the client");

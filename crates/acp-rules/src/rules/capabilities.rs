@@ -48,7 +48,7 @@ fn missing_capability(
         SchemaVersion::V2 => acp_wire::v2::method(method),
     }?;
     let needed = method.capability?;
-    (!method.is_offered(offered)).then_some(needed.path)
+    (!method.is_supported(offered)).then_some(needed.path)
 }
 
 impl Capabilities {

@@ -4,7 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::SessionId;
-use crate::lenient::{Lenient, via_raw};
+use crate::lenient::{Lenient, read_via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
@@ -157,7 +157,7 @@ impl SessionConfigSelectOptions {
     fn from_items(items: Vec<RawObject>, names: ConfigFieldNames) -> Self {
         let items: Vec<RawObject> = items
             .into_iter()
-            .map(|item| item.renamed(names.group, ConfigFieldNames::V1.group))
+            .map(|item| item.rename(names.group, ConfigFieldNames::V1.group))
             .collect();
         if !items
             .iter()
@@ -292,9 +292,9 @@ impl SessionConfigOption {
                         map.serialize_entry("options", options)?;
                     }
                     SessionConfigSelectOptions::Grouped(groups) => {
-                        let groups: Vec<NamedGroup<'_>> = groups
+                        let groups: Vec<SelectGroupWriter<'_>> = groups
                             .iter()
-                            .map(|group| NamedGroup(group, names))
+                            .map(|group| SelectGroupWriter(group, names))
                             .collect();
                         map.serialize_entry("options", &groups)?;
                     }
@@ -318,9 +318,9 @@ impl SessionConfigOption {
 }
 
 /// A group, with the field names to write it with.
-struct NamedGroup<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
+struct SelectGroupWriter<'a>(&'a SessionConfigSelectGroup, ConfigFieldNames);
 
-impl Serialize for NamedGroup<'_> {
+impl Serialize for SelectGroupWriter<'_> {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         let Self(group, names) = self;
         let mut map = s.serialize_map(None)?;
@@ -348,7 +348,7 @@ impl Serialize for SessionConfigOption {
 
 impl Lenient for SessionConfigOption {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        via_raw(d)
+        read_via_raw(d)
     }
 }
 

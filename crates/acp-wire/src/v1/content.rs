@@ -191,7 +191,7 @@ impl<'de> serde::Deserialize<'de> for EmbeddedResourceResource {
 
 impl Lenient for EmbeddedResourceResource {
     fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        crate::lenient::via_raw(d)
+        crate::lenient::read_via_raw(d)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{SessionId, ToolCallId};
 use crate::jsonrpc::RequestId;
-use crate::lenient::{Lenient, via_raw};
+use crate::lenient::{Lenient, read_via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
@@ -553,7 +553,7 @@ impl std::fmt::Debug for ElicitationContentValue {
 
 impl Lenient for ElicitationContentValue {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        let read: Option<Self> = via_raw(d)?;
+        let read: Option<Self> = read_via_raw(d)?;
         Ok(read.filter(|value| *value != Self::Other(serde_json::Value::Null)))
     }
 }

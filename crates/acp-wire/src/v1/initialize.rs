@@ -139,7 +139,7 @@ record! {
 
 record! {
     /// The capabilities of an agent. An absent capability is not supported.
-    pub struct AgentCapabilities from ReadAgentCapabilities {
+    pub struct AgentCapabilities from RawAgentCapabilities {
         /// Whether `session/load` is supported.
         defaulted load_session: bool,
         /// The content that the agent accepts in prompts, besides text and resource links.
@@ -160,7 +160,7 @@ record! {
 /// may send both to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReadAgentCapabilities {
+struct RawAgentCapabilities {
     #[serde(default, deserialize_with = "crate::lenient::defaulted")]
     load_session: bool,
     #[serde(default, deserialize_with = "crate::lenient::defaulted")]
@@ -179,8 +179,8 @@ struct ReadAgentCapabilities {
     meta: Option<Meta>,
 }
 
-impl From<ReadAgentCapabilities> for AgentCapabilities {
-    fn from(read: ReadAgentCapabilities) -> Self {
+impl From<RawAgentCapabilities> for AgentCapabilities {
+    fn from(read: RawAgentCapabilities) -> Self {
         Self {
             load_session: read.load_session,
             prompt_capabilities: read.prompt_capabilities,

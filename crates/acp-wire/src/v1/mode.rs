@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 
 record! {
     /// An update that reports the session's current mode.
-    pub struct CurrentModeUpdate from ReadCurrentModeUpdate {
+    pub struct CurrentModeUpdate from RawCurrentModeUpdate {
         /// The id of the current mode. Also read from `modeId`, as one page of the specification calls this field.
         required current_mode_id: SessionModeId,
     }
@@ -82,7 +82,7 @@ record! {
 /// send both to be compatible with every client.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ReadCurrentModeUpdate {
+struct RawCurrentModeUpdate {
     #[serde(default, deserialize_with = "crate::lenient::option")]
     current_mode_id: Option<SessionModeId>,
     #[serde(default, deserialize_with = "crate::lenient::option")]
@@ -91,9 +91,9 @@ struct ReadCurrentModeUpdate {
     meta: Option<Meta>,
 }
 
-impl TryFrom<ReadCurrentModeUpdate> for CurrentModeUpdate {
+impl TryFrom<RawCurrentModeUpdate> for CurrentModeUpdate {
     type Error = &'static str;
-    fn try_from(read: ReadCurrentModeUpdate) -> Result<Self, Self::Error> {
+    fn try_from(read: RawCurrentModeUpdate) -> Result<Self, Self::Error> {
         let current_mode_id = read
             .current_mode_id
             .or(read.mode_id)

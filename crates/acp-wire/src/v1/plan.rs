@@ -48,7 +48,7 @@ tagged! {
 
 record! {
     /// A plan that is a list of steps.
-    pub struct PlanItems from ReadPlanItems<PlanEntry> {
+    pub struct PlanItems from RawPlanItems<PlanEntry> {
         /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
         required plan_id: PlanId,
         /// The entries, in order.
@@ -59,7 +59,7 @@ record! {
 /// The fields as they are read. With a serde alias, a plan that has both names would be rejected.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ReadPlanItems<E: Lenient> {
+pub(crate) struct RawPlanItems<E: Lenient> {
     #[serde(default, deserialize_with = "crate::lenient::option")]
     plan_id: Option<PlanId>,
     #[serde(default, deserialize_with = "crate::lenient::option")]
@@ -70,16 +70,16 @@ pub(crate) struct ReadPlanItems<E: Lenient> {
     pub(crate) meta: Option<Meta>,
 }
 
-impl<E: Lenient> ReadPlanItems<E> {
+impl<E: Lenient> RawPlanItems<E> {
     pub(crate) fn plan_id(&mut self) -> Result<PlanId, &'static str> {
         let id = self.plan_id.take().or(self.id.take());
         id.ok_or("missing field `planId`")
     }
 }
 
-impl TryFrom<ReadPlanItems<PlanEntry>> for PlanItems {
+impl TryFrom<RawPlanItems<PlanEntry>> for PlanItems {
     type Error = &'static str;
-    fn try_from(mut read: ReadPlanItems<PlanEntry>) -> Result<Self, Self::Error> {
+    fn try_from(mut read: RawPlanItems<PlanEntry>) -> Result<Self, Self::Error> {
         Ok(Self {
             plan_id: read.plan_id()?,
             entries: read.entries,

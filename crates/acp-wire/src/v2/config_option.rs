@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{SessionConfigId, SessionConfigValueId, SessionId};
-use crate::lenient::{Lenient, via_raw};
+use crate::lenient::{Lenient, read_via_raw};
 use crate::v1::{self, ConfigFieldNames};
 use crate::{Meta, RawObject};
 
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for SessionConfigOption {
 
 impl Lenient for SessionConfigOption {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        via_raw(d)
+        read_via_raw(d)
     }
 }
 

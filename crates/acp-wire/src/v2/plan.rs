@@ -1,7 +1,7 @@
 //! The agent's plans. A session can have several, each with its own id. See the specification's page "Agent Plan".
 
 use super::{PlanEntryPriority, PlanFile, PlanId, PlanMarkdown};
-use crate::v1::ReadPlanItems;
+use crate::v1::RawPlanItems;
 
 record! {
     /// A plan in full, which replaces the plan with the same id.
@@ -38,7 +38,7 @@ impl PlanUpdateContent {
 
 record! {
     /// A plan that is a list of steps.
-    pub struct PlanItems from ReadPlanItems<PlanEntry> {
+    pub struct PlanItems from RawPlanItems<PlanEntry> {
         /// The id of the plan. Also read from `id`, as one page of the specification calls this field.
         required plan_id: PlanId,
         /// The entries, in order.
@@ -46,9 +46,9 @@ record! {
     }
 }
 
-impl TryFrom<ReadPlanItems<PlanEntry>> for PlanItems {
+impl TryFrom<RawPlanItems<PlanEntry>> for PlanItems {
     type Error = &'static str;
-    fn try_from(mut read: ReadPlanItems<PlanEntry>) -> Result<Self, Self::Error> {
+    fn try_from(mut read: RawPlanItems<PlanEntry>) -> Result<Self, Self::Error> {
         Ok(Self {
             plan_id: read.plan_id()?,
             entries: read.entries,

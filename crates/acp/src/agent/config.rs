@@ -20,7 +20,7 @@ fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> 
 }
 
 /// Returns the id of the first select option of a category.
-pub(crate) fn option_id_of_category(
+pub(crate) fn find_option_id(
     options: &[SessionConfigOption],
     category: &SessionConfigOptionCategory,
 ) -> Option<SessionConfigId> {
@@ -59,7 +59,7 @@ pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionMod
 }
 
 /// Checks that a config option exists and accepts this value.
-pub(crate) fn check(
+pub(crate) fn check_option_value(
     options: &[SessionConfigOption],
     id: &SessionConfigId,
     value: &SessionConfigOptionValue,
@@ -85,7 +85,7 @@ pub(crate) fn check(
 }
 
 /// Returns the config options that a client supports. Boolean options are included only if `booleans` is `true`.
-pub(crate) fn options_for_client(
+pub(crate) fn supported_options(
     options: Vec<SessionConfigOption>,
     booleans: bool,
 ) -> Vec<SessionConfigOption> {

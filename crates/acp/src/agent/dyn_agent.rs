@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Agent;
-use super::side::{limits, served, start_shared};
+use super::side::{limits, to_serve_result, start_shared};
 use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;
@@ -39,6 +39,6 @@ impl dyn DynAgent {
     /// Reading or writing fails.
     pub async fn serve(self: Arc<Self>, transport: Transport) -> std::io::Result<()> {
         let (_, driver) = self.start(transport, Options::new().limits(limits()));
-        served(driver.await)
+        to_serve_result(driver.await)
     }
 }

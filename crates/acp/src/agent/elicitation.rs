@@ -11,7 +11,7 @@ use super::turn::Turn;
 use crate::error::Result;
 
 /// Checks that the client supports this elicitation mode.
-pub(crate) fn check(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
+pub(crate) fn check_mode_support(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
     let offered = client.capabilities().elicitation.as_ref();
     match mode {
         ElicitationMode::Form { .. } if offered.is_none_or(|e| e.form.is_none()) => {
@@ -37,13 +37,13 @@ impl Turn {
         mode: ElicitationMode,
         tool_call: Option<ToolCallId>,
     ) -> Result<ElicitationAction> {
-        check(self.session().client(), &mode)?;
+        check_mode_support(self.session().client(), &mode)?;
         let scope = ElicitationScope::Session {
             session_id: self.id().clone(),
             tool_call_id: tool_call,
         };
         let request = CreateElicitationRequest::new(message, mode, scope);
-        let answer = self.wait_for_person(self.connection().request(&request));
+        let answer = self.wait_for_user(self.connection().request(&request));
         match answer.await? {
             Some(answer) => Ok(answer.action),
             None => Ok(ElicitationAction::Cancel(ElicitationNoContent::default())),
@@ -56,7 +56,7 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn elicitation_completed(&self, id: impl Into<ElicitationId>) -> Result<()> {
+    pub async fn complete_elicitation(&self, id: impl Into<ElicitationId>) -> Result<()> {
         self.connection()
             .notify(&CompleteElicitationNotification::new(id))
             .await

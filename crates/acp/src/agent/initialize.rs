@@ -172,14 +172,14 @@ fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
     if agent.additional_directories() {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }
-    capabilities.session_capabilities.system_prompt = offered_system_prompt(agent);
+    capabilities.session_capabilities.system_prompt = supported_system_prompt(agent);
     capabilities
         .prompt_capabilities(agent.prompt_capabilities())
         .mcp_capabilities(agent.mcp_capabilities())
 }
 
 /// Returns the agent's capabilities for system prompts, or `None` without the cargo feature `unstable`.
-pub(super) fn offered_system_prompt<A: Agent>(
+pub(super) fn supported_system_prompt<A: Agent>(
     agent: &A,
 ) -> Option<SessionSystemPromptCapabilities> {
     #[cfg(feature = "unstable")]

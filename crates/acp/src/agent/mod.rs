@@ -32,7 +32,7 @@ pub use initialize::ClientInfo;
 pub use methods::CancelWork;
 #[cfg(feature = "unstable")]
 pub use methods::{
-    ArchiveSession, CheckAuthStatus, CheckSessionStatus, ForkSession, Providers, SetSessionTitle,
+    ArchiveSession, AuthStatusHandler, SessionStatusHandler, ForkSession, Providers, SetSessionTitle,
     SteerTurn,
 };
 pub use methods::{
@@ -44,7 +44,7 @@ pub use methods::{
 use methods::CancelWork;
 #[cfg(not(feature = "unstable"))]
 use methods::{
-    ArchiveSession, CheckAuthStatus, CheckSessionStatus, ForkSession, Providers, SetSessionTitle,
+    ArchiveSession, AuthStatusHandler, SessionStatusHandler, ForkSession, Providers, SetSessionTitle,
     SteerTurn,
 };
 pub use permission::PermissionAnswer;
@@ -225,13 +225,13 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Returns the handler of `session/status`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
-    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+    fn session_status(&self) -> Option<&impl SessionStatusHandler> {
         None::<&UnsupportedMethod>
     }
 
     /// Returns the handler of `auth/status`, unstable.
     #[cfg_attr(not(feature = "unstable"), doc(hidden))]
-    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+    fn auth_status(&self) -> Option<&impl AuthStatusHandler> {
         None::<&UnsupportedMethod>
     }
 

@@ -10,7 +10,7 @@ use acp_wire::v1::{
 use acp_wire::{Request, jsonrpc, v2};
 use serde::Serialize;
 
-use super::initialize::offered_system_prompt;
+use super::initialize::supported_system_prompt;
 use super::methods::{ForkSession, LoadSession, ResumeSession};
 use super::session::{OpenedSession, Session};
 use super::side::{AgentSessionEntry, AgentSide};
@@ -23,7 +23,7 @@ use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
 
 /// A way to open an existing session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OpenMethod {
+pub(crate) enum ReopenMode {
     /// With a replay (`session/load`; in version 2, `session/resume` with `replayFrom`).
     Load,
     /// Without a replay.
@@ -39,7 +39,7 @@ enum OpenSessionResponse {
 }
 
 /// A session that is being opened. If opening fails, the session that was open before under the same id is restored.
-pub(crate) struct AgentSessionOpening<A: Agent> {
+pub(crate) struct SessionOpeningGuard<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
     /// The session that was open before under the same id.
@@ -47,7 +47,7 @@ pub(crate) struct AgentSessionOpening<A: Agent> {
     succeeded: bool,
 }
 
-impl<A: Agent> AgentSessionOpening<A> {
+impl<A: Agent> SessionOpeningGuard<A> {
     /// Stores the agent's state for the session, and returns the rest of `opened`.
     fn store_state(&self, opened: OpenedSession<A::State>) -> OpenedSession {
         let state = Arc::new(opened.state);
@@ -72,7 +72,7 @@ impl<A: Agent> AgentSessionOpening<A> {
     }
 }
 
-impl<A: Agent> Drop for AgentSessionOpening<A> {
+impl<A: Agent> Drop for SessionOpeningGuard<A> {
     fn drop(&mut self) {
         match (self.succeeded, self.previous.take()) {
             (true, None) => {}
@@ -97,7 +97,7 @@ impl<A: Agent> Drop for AgentSessionOpening<A> {
 enum SessionOrigin {
     New,
     Fork,
-    Existing(OpenMethod),
+    Existing(ReopenMode),
 }
 
 impl<A: Agent> AgentSide<A> {
@@ -123,12 +123,12 @@ impl<A: Agent> AgentSide<A> {
         self: Arc<Self>,
         id: SessionId,
         setup: SessionSetup,
-        open_method: OpenMethod,
+        open_method: ReopenMode,
         method: &str,
         responder: Responder,
     ) {
         let opened = match self.choose_open_call(&id, open_method, method) {
-            Ok(OpenCall::AlreadyOpen) => {
+            Ok(ReopenCall::AlreadyOpen) => {
                 return self.resume_open_session(&id, &setup, responder).await;
             }
             Ok(with) => self
@@ -150,7 +150,7 @@ impl<A: Agent> AgentSide<A> {
         // A prompt that arrives early waits until the replay has ended and the agent's state is set.
         let turn_guard = session.lock_turn().await;
         let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
-            (OpenCall::Load { muted }, Some(load), _) => {
+            (ReopenCall::Load { muted }, Some(load), _) => {
                 session.set_muted(muted);
                 session.set_replaying(true);
                 let opened = load.load(session, setup).await;
@@ -158,7 +158,7 @@ impl<A: Agent> AgentSide<A> {
                 session.set_muted(false);
                 opened
             }
-            (OpenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
+            (ReopenCall::Resume, _, Some(resume)) => resume.resume(session, setup).await,
             _ => Err(Error::internal(
                 "the agent cannot open existing sessions this way",
             )),
@@ -193,9 +193,9 @@ impl<A: Agent> AgentSide<A> {
             Ok(open) => open,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
-        let sent = session.state_update(session.state_update_of()).await;
+        let sent = session.send_state_update(session.current_state_update()).await;
         let options = session.config_options();
-        let origin = SessionOrigin::Existing(OpenMethod::Resume);
+        let origin = SessionOrigin::Existing(ReopenMode::Resume);
         let answer = sent.map(|()| to_v2_response(&session, options, None, origin));
         responder.answer(answer).await;
         self.agent.session_opened(&state, session).await;
@@ -231,25 +231,25 @@ impl<A: Agent> AgentSide<A> {
     fn choose_open_call(
         &self,
         id: &SessionId,
-        open_method: OpenMethod,
+        open_method: ReopenMode,
         method: &str,
-    ) -> Result<OpenCall> {
+    ) -> Result<ReopenCall> {
         let v2 = self.client()?.is_v2();
         let (load, resume) = (
             self.agent.load_session().is_some(),
             self.agent.resume_session().is_some(),
         );
         Ok(match open_method {
-            OpenMethod::Load if load => OpenCall::Load { muted: false },
-            OpenMethod::Load if v2 => {
+            ReopenMode::Load if load => ReopenCall::Load { muted: false },
+            ReopenMode::Load if v2 => {
                 return Err(Error::invalid_params("this agent cannot replay sessions"));
             }
-            OpenMethod::Resume if resume => OpenCall::Resume,
+            ReopenMode::Resume if resume => ReopenCall::Resume,
             // The replay is discarded.
-            OpenMethod::Resume if v2 && load => OpenCall::Load { muted: true },
-            OpenMethod::Resume if v2 => {
+            ReopenMode::Resume if v2 && load => ReopenCall::Load { muted: true },
+            ReopenMode::Resume if v2 => {
                 self.session(id)?;
-                OpenCall::AlreadyOpen
+                ReopenCall::AlreadyOpen
             }
             _ => return Err(Error::Rpc(jsonrpc::Error::method_not_found(method))),
         })
@@ -261,7 +261,7 @@ impl<A: Agent> AgentSide<A> {
         id: SessionId,
         setup: &SessionSetup,
         conn: &Connection,
-    ) -> Result<AgentSessionOpening<A>> {
+    ) -> Result<SessionOpeningGuard<A>> {
         self.check_setup(setup)?;
         if id.as_str().len() > LONGEST_ID {
             return Err(Error::invalid_params(format!(
@@ -291,7 +291,7 @@ impl<A: Agent> AgentSide<A> {
             sessions.insert(id, entry)
         };
         let side = Arc::clone(self);
-        Ok(AgentSessionOpening {
+        Ok(SessionOpeningGuard {
             side,
             session,
             previous: before,
@@ -304,7 +304,7 @@ impl<A: Agent> AgentSide<A> {
         setup
             .check_paths_absolute()
             .map_err(Error::invalid_params)?;
-        let offered = offered_system_prompt(&*self.agent);
+        let offered = supported_system_prompt(&*self.agent);
         setup
             .check_system_prompt(offered.as_ref())
             .map_err(|error| match error {
@@ -335,7 +335,7 @@ impl<A: Agent> AgentSide<A> {
     /// Sends the response to the request that opened a session, and then calls [`Agent::session_opened`].
     async fn finish_opening(
         &self,
-        opening: AgentSessionOpening<A>,
+        opening: SessionOpeningGuard<A>,
         opened: Result<OpenedSession>,
         responder: Responder,
         origin: SessionOrigin,
@@ -348,7 +348,7 @@ impl<A: Agent> AgentSide<A> {
             Ok(answer) => {
                 responder.answer(Ok(answer)).await;
                 let session = opening.commit();
-                if let Some(state) = session.state_of::<A>() {
+                if let Some(state) = session.agent_state::<A>() {
                     self.agent.session_opened(&state, session).await;
                 }
             }
@@ -376,14 +376,14 @@ impl<A: Agent> AgentSide<A> {
             if let SessionOrigin::Existing(_) = origin {
                 // A client that resumes a session needs its current state.
                 session
-                    .state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
+                    .send_state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
                     .await?;
             }
             return Ok(to_v2_response(session, config_options, meta, origin));
         }
         let modes = config::modes(&config_options);
         let shown =
-            config::options_for_client(config_options, session.client().supports_boolean_options());
+            config::supported_options(config_options, session.client().supports_boolean_options());
         let config_options = (!shown.is_empty()).then_some(shown);
         macro_rules! answer {
             ($var:ident, $answer:expr) => {{
@@ -397,10 +397,10 @@ impl<A: Agent> AgentSide<A> {
         Ok(match origin {
             SessionOrigin::New => answer!(NewSession, NewSessionResponse::new(session.id())),
             SessionOrigin::Fork => answer!(ForkSession, ForkSessionResponse::new(session.id())),
-            SessionOrigin::Existing(OpenMethod::Load) => {
+            SessionOrigin::Existing(ReopenMode::Load) => {
                 answer!(LoadSession, LoadSessionResponse::new())
             }
-            SessionOrigin::Existing(OpenMethod::Resume) => {
+            SessionOrigin::Existing(ReopenMode::Resume) => {
                 answer!(ResumeSession, ResumeSessionResponse::new())
             }
         })
@@ -408,7 +408,7 @@ impl<A: Agent> AgentSide<A> {
 }
 
 /// The method of an agent that opens an existing session.
-enum OpenCall {
+enum ReopenCall {
     Load { muted: bool },
     Resume,
     AlreadyOpen,

@@ -73,14 +73,14 @@ impl Turn {
     ) -> Result<RequestPermissionOutcome> {
         let (session, conn) = (self.id(), self.connection());
         let answer = if self.client().is_v2() {
-            let known = self.title_of(&tool_call.tool_call_id);
+            let known = self.tool_call_title(&tool_call.tool_call_id);
             let title = tool_call.title.clone().or(known);
             let title = title.unwrap_or_else(|| tool_call.tool_call_id.to_string());
             let subject = update::ToolCallPatch::from(tool_call);
             let subject = v2::ToolCallPermissionSubject::new(subject);
             let request = v2::RequestPermissionRequest::new(session, title, options)
                 .subject(v2::RequestPermissionSubject::ToolCall(subject));
-            self.wait_for_person(conn.request(&request)).await?
+            self.wait_for_user(conn.request(&request)).await?
         } else {
             let request = RequestPermissionRequest::new(session, tool_call, options);
             // A client that cancels the turn also responds to its pending permission requests, so they are not
@@ -89,7 +89,7 @@ impl Turn {
                 cancel_on_drop: false,
                 ..RequestOptions::default()
             };
-            self.wait_for_person(conn.request_with(&request, ask, |_| ()))
+            self.wait_for_user(conn.request_with(&request, ask, |_| ()))
                 .await?
         };
         Ok(answer.map_or_else(RequestPermissionOutcome::cancelled, |answer| answer.outcome))

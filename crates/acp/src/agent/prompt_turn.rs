@@ -39,22 +39,22 @@ impl Drop for ActiveTurnGuard {
 
 /// A guard for a turn that was reported to a version 2 client as running. If it is dropped before [`end`](Self::end),
 /// for example because the agent panicked, it reports that the turn failed, so that the client does not wait forever.
-struct WorkReport {
+struct ReportedTurnGuard {
     session: Session,
     ended: bool,
 }
 
-impl WorkReport {
+impl ReportedTurnGuard {
     async fn end(mut self, idle: v2::IdleStateUpdate) {
         self.ended = true;
         self.session.end_message();
         self.session.set_working(false);
         // Fails only if the connection has ended.
-        let _ = self.session.state_update(v2::StateUpdate::Idle(idle)).await;
+        let _ = self.session.send_state_update(v2::StateUpdate::Idle(idle)).await;
     }
 }
 
-impl Drop for WorkReport {
+impl Drop for ReportedTurnGuard {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -65,7 +65,7 @@ impl Drop for WorkReport {
         let idle = v2::IdleStateUpdate::new()
             .stop_reason(v2::StopReason::Error)
             .error(error);
-        self.session.state_update_now(v2::StateUpdate::Idle(idle));
+        self.session.send_state_update_now(v2::StateUpdate::Idle(idle));
     }
 }
 
@@ -84,12 +84,12 @@ impl<A: Agent> AgentSide<A> {
             Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
         let limit = conn.0.limits.prompts;
-        if session.turns() > limit {
+        if session.turn_count() > limit {
             let text = format!("too many queued prompts in this session: the limit is {limit}");
             return responder.spawn(async move { Err::<(), _>(Error::internal(text)) });
         }
         let v2 = session.client().is_v2();
-        let place = session.turn_ticket();
+        let place = session.take_turn_ticket();
         let turn = Turn::new(session, CancellationToken::new());
         let running = ActiveTurnGuard::new(&turn);
         let side = Arc::clone(self);
@@ -192,12 +192,12 @@ impl<A: Agent> AgentSide<A> {
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
         session.set_working(true);
         // Fails only if the connection has ended; the turn is dropped with it.
-        let _ = session.send_user_message(message).await;
+        let _ = session.send_recorded_user_message(message).await;
         drop(order_guard);
         let _ = session
-            .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
+            .send_state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
             .await;
-        let working = WorkReport {
+        let working = ReportedTurnGuard {
             session: session.clone(),
             ended: false,
         };
@@ -215,7 +215,7 @@ impl<A: Agent> AgentSide<A> {
     /// Calls [`Agent::prompt`], and drops its future if the turn is cancelled.
     async fn run_turn(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.session().end_message();
-        let state = turn.session().require_state::<A>()?;
+        let state = turn.session().require_agent_state::<A>()?;
         let watch = turn.clone();
         // The agent can accept steering messages until this is dropped.
         let _prompting = turn.session().begin_prompt(turn.token().clone());
@@ -230,7 +230,7 @@ impl<A: Agent> AgentSide<A> {
                 }
                 result => result,
             },
-            () = watch.cancelled_untaken() => Ok(StopReason::Cancelled),
+            () = watch.cancelled_by_default() => Ok(StopReason::Cancelled),
         }
     }
 

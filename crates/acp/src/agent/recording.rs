@@ -66,7 +66,7 @@ impl<A: Agent> DynRecorder for AgentSide<A> {
     fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> RecordFuture<'a> {
         match self.agent.recorder() {
             Some(recorder) => Box::pin(async move {
-                let state = session.require_state::<A>()?;
+                let state = session.require_agent_state::<A>()?;
                 recorder.record(&state, session, update).await
             }),
             None => Box::pin(std::future::ready(Ok(()))),
@@ -101,7 +101,7 @@ pub(crate) type RecordingOrderGuard<'a> = Option<MutexGuard<'a, ()>>;
 
 impl SessionRecording {
     /// Creates the recording of a subagent's session, which uses the same recorder.
-    pub(super) fn for_subagent(&self) -> Self {
+    pub(super) fn new_for_subagent(&self) -> Self {
         Self {
             recorder: Arc::clone(&self.recorder),
             order_lock: Mutex::default(),
@@ -116,7 +116,7 @@ impl SessionRecording {
 
 impl Session {
     /// Returns the session's recording, unless there is none or the session is being replayed.
-    pub(super) fn active_recording(&self) -> Option<&SessionRecording> {
+    pub(super) fn recording_unless_replaying(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
         (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
     }
@@ -130,7 +130,7 @@ impl Session {
 
     /// Records an update if it is part of the history. The caller must hold the order lock.
     pub(super) async fn record(&self, update: &Update) -> Result<()> {
-        let Some(recording) = self.active_recording().filter(|_| is_history(update)) else {
+        let Some(recording) = self.recording_unless_replaying().filter(|_| is_history(update)) else {
             return Ok(());
         };
         let recorded = recording.recorder.record(self, update).await;
@@ -157,7 +157,7 @@ impl Session {
     /// Takes the order lock, unless the session is not recorded. Nothing else in this session is recorded or sent until
     /// the returned guard is dropped.
     pub(super) async fn lock_order(&self) -> RecordingOrderGuard<'_> {
-        match self.active_recording() {
+        match self.recording_unless_replaying() {
             Some(recording) => recording.lock_order().await,
             None => None,
         }

@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Creates the session of a subagent, with the connection and the roots of this session.
-    pub(super) fn child(&self, id: SessionId) -> Self {
+    pub(super) fn new_subagent_session(&self, id: SessionId) -> Self {
         Self(Arc::new(SessionInner {
             id,
             cwd: self.0.cwd.clone(),
@@ -185,7 +185,7 @@ impl Session {
                 .0
                 .recording
                 .as_ref()
-                .map(SessionRecording::for_subagent),
+                .map(SessionRecording::new_for_subagent),
             state: Mutex::default(),
             agent_state: self.0.agent_state.clone(),
             turn_lock: Arc::default(),
@@ -206,7 +206,7 @@ impl Session {
     }
 
     /// Returns the agent's state for this session, or `None` while the session is being opened and after it was closed.
-    pub(super) fn state_of<A: Agent>(&self) -> Option<Arc<A::State>> {
+    pub(super) fn agent_state<A: Agent>(&self) -> Option<Arc<A::State>> {
         self.0.agent_state.get()?.upgrade()?.downcast().ok()
     }
 
@@ -214,8 +214,8 @@ impl Session {
     ///
     /// # Errors
     /// The session is not open.
-    pub(super) fn require_state<A: Agent>(&self) -> Result<Arc<A::State>> {
-        self.state_of::<A>()
+    pub(super) fn require_agent_state<A: Agent>(&self) -> Result<Arc<A::State>> {
+        self.agent_state::<A>()
             .ok_or_else(|| Error::internal(format!("session not open: {}", self.id())))
     }
 
@@ -272,7 +272,7 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn message(&self, text: impl AsRef<str>) -> Result<()> {
-        self.text_chunk(AGENT, text.as_ref()).await
+        self.send_text_chunk(AGENT, text.as_ref()).await
     }
 
     /// Sends a chunk of the agent's thoughts (`agent_thought_chunk`), as Markdown text.
@@ -280,7 +280,7 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn thought(&self, text: impl AsRef<str>) -> Result<()> {
-        self.text_chunk(THOUGHT, text.as_ref()).await
+        self.send_text_chunk(THOUGHT, text.as_ref()).await
     }
 
     /// Sends a chunk of the agent's message that is not text, such as an image or a link to a file. See the
@@ -334,14 +334,14 @@ impl Session {
     pub async fn tool_call(&self, call: impl Into<NewToolCall>) -> Result<ToolCallHandle> {
         let call = call
             .into()
-            .with_id(|| self.state().next_tool_call_id(&self.0.opening_id));
+            .into_tool_call(|| self.state().next_tool_call_id(&self.0.opening_id));
         let handle = ToolCallHandle::new(self.clone(), call.tool_call_id.clone());
         self.update(SessionUpdate::ToolCall(call.into())).await?;
         Ok(handle)
     }
 
     /// Returns the last reported title of an unfinished tool call.
-    pub(crate) fn title_of(&self, call: &ToolCallId) -> Option<String> {
+    pub(crate) fn tool_call_title(&self, call: &ToolCallId) -> Option<String> {
         self.state().titles.get(call.as_str()).cloned()
     }
 
@@ -441,7 +441,7 @@ impl Session {
     /// The connection has ended.
     pub async fn set_config_options(&self, options: Vec<SessionConfigOption>) -> Result<()> {
         let mode = self.replace_config_options(options.clone());
-        let shown = config::options_for_client(options, self.0.client.supports_boolean_options());
+        let shown = config::supported_options(options, self.0.client.supports_boolean_options());
         self.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(
             shown,
         )))
@@ -487,7 +487,7 @@ impl Session {
         };
         if first && self.0.client.is_v2() {
             let state = v2::RequiresActionStateUpdate::new();
-            self.state_update(v2::StateUpdate::RequiresAction(state))
+            self.send_state_update(v2::StateUpdate::RequiresAction(state))
                 .await?;
         }
         Ok(question)
@@ -518,7 +518,7 @@ impl Session {
     }
 
     /// Returns an update that reports the agent's current state: idle, running or waiting for the user.
-    pub(crate) fn state_update_of(&self) -> v2::StateUpdate {
+    pub(crate) fn current_state_update(&self) -> v2::StateUpdate {
         let state = self.state();
         match (state.working, state.pending_questions) {
             (false, _) => v2::StateUpdate::Idle(v2::IdleStateUpdate::new()),
@@ -532,7 +532,7 @@ impl Session {
     }
 
     /// Returns the number of running and queued turns.
-    pub(crate) fn turns(&self) -> usize {
+    pub(crate) fn turn_count(&self) -> usize {
         self.state().turns.len()
     }
 
@@ -555,7 +555,7 @@ impl Session {
     }
 
     /// Returns a ticket for a new turn, after all running and queued ones.
-    pub(crate) fn turn_ticket(&self) -> TurnTicket {
+    pub(crate) fn take_turn_ticket(&self) -> TurnTicket {
         TurnTicket::take(&self.0.turn_lock)
     }
 
@@ -583,11 +583,11 @@ impl PendingQuestion<'_> {
     /// Ends the question after an answer or an error. Unless another question is pending, reports that the agent
     /// continues.
     pub(crate) async fn finish(mut self) -> Result<()> {
-        self.end_wait();
+        self.mark_answered();
         if self.needs_state_update {
             let sent = self
                 .session
-                .state_update(self.session.state_update_of())
+                .send_state_update(self.session.current_state_update())
                 .await;
             self.needs_state_update = false;
             sent?;
@@ -595,7 +595,7 @@ impl PendingQuestion<'_> {
         Ok(())
     }
 
-    fn end_wait(&mut self) {
+    fn mark_answered(&mut self) {
         if !std::mem::take(&mut self.is_pending) {
             return;
         }
@@ -610,10 +610,10 @@ impl PendingQuestion<'_> {
 impl Drop for PendingQuestion<'_> {
     /// Reports that the agent continues without an answer, unless its turn was cancelled.
     fn drop(&mut self) {
-        self.end_wait();
+        self.mark_answered();
         if self.needs_state_update && !self.turn.is_cancelled() {
             self.session
-                .state_update_now(self.session.state_update_of());
+                .send_state_update_now(self.session.current_state_update());
         }
     }
 }

@@ -51,11 +51,11 @@ pub async fn serve_with<A: Agent>(
     options: impl Into<Options>,
 ) -> std::io::Result<()> {
     let (_, driver) = start(transport, agent, options);
-    served(driver.await)
+    to_serve_result(driver.await)
 }
 
 /// Converts the reason why a connection ended to the result of [`serve`].
-pub(super) fn served(end: CloseReason) -> std::io::Result<()> {
+pub(super) fn to_serve_result(end: CloseReason) -> std::io::Result<()> {
     match end {
         // The client exited, and a message to it was written before that was noticed.
         CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -129,7 +129,7 @@ impl<A: Agent> AgentSide<A> {
     /// Returns an open session and the agent's state for it.
     pub(crate) fn open_session(&self, id: &SessionId) -> Result<(Session, Arc<A::State>)> {
         let session = self.session(id)?;
-        let state = session.require_state::<A>()?;
+        let state = session.require_agent_state::<A>()?;
         Ok((session, state))
     }
 
@@ -149,7 +149,7 @@ impl<A: Agent> AgentSide<A> {
     }
 
     /// Cancels a session's turn, removes the session, and returns the agent's state for it.
-    pub(crate) async fn forget(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
+    pub(crate) async fn remove_session(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
         let session = self.session(id)?;
         session.cancel();
         drop(session.lock_turn().await);

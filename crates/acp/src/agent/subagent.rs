@@ -46,7 +46,7 @@ impl Turn {
         let id = id.into();
         let subagent = Subagent {
             parent: self.session().clone(),
-            turn: Turn::new(self.session().child(id), self.token().clone()),
+            turn: Turn::new(self.session().new_subagent_session(id), self.token().clone()),
         };
         let running = StateUpdate::Running(RunningStateUpdate::new());
         let announced = subagent.new_update().title(title).state(running.clone());
@@ -86,7 +86,7 @@ impl Subagent {
     /// Reports the subagent's state in its own session. Does nothing in version 1.
     async fn send_state(&self, state: StateUpdate) -> Result<()> {
         if self.client().is_v2() {
-            return self.state_update(state).await;
+            return self.send_state_update(state).await;
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ impl NewToolCall {
     }
 
     /// Returns the tool call, with an id from `id` if it has none.
-    pub(super) fn with_id(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
+    pub(super) fn into_tool_call(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
         let mut call = self.call;
         if self.needs_id {
             call.tool_call_id = id();

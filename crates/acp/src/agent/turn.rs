@@ -88,7 +88,7 @@ impl Turn {
     }
 
     /// Waits until the turn is cancelled, or forever if the agent has taken over the cancellation.
-    pub(crate) async fn cancelled_untaken(&self) {
+    pub(crate) async fn cancelled_by_default(&self) {
         self.cancel_token.cancelled().await;
         if self.cancellation_taken.load(Ordering::Acquire) {
             std::future::pending::<()>().await;
@@ -102,7 +102,7 @@ impl Turn {
     /// Waits for the user's answer, or returns `None` if the turn is cancelled first. Clients of version 2 get a state
     /// update when the agent starts to wait, and another when it continues after an answer or an error or because it
     /// has dropped the question.
-    pub(super) async fn wait_for_person<T>(
+    pub(super) async fn wait_for_user<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
     ) -> Result<Option<T>> {

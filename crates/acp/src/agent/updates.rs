@@ -25,7 +25,7 @@ impl Session {
     /// ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection has ended.
     pub async fn update(&self, update: impl Into<Update>) -> Result<()> {
         let mut update = update.into();
-        let Some(recording) = self.active_recording() else {
+        let Some(recording) = self.recording_unless_replaying() else {
             self.track_update(&mut update);
             return self.send(self.to_wire_update(update)?).await;
         };
@@ -42,7 +42,7 @@ impl Session {
         recorded: impl FnOnce() -> Update,
         sent: Option<Update>,
     ) -> Result<()> {
-        let _guard = match self.active_recording() {
+        let _guard = match self.recording_unless_replaying() {
             Some(recording) => {
                 let guard = recording.lock_order().await;
                 self.record(&recorded()).await?;
@@ -82,18 +82,18 @@ impl Session {
     }
 
     /// Sends the user's message, which has already been recorded.
-    pub(super) async fn send_user_message(&self, message: v2::Message) -> Result<()> {
+    pub(super) async fn send_recorded_user_message(&self, message: v2::Message) -> Result<()> {
         self.send(self.to_wire_update(Update::UserMessage(message))?)
             .await
     }
 
     /// Reports the agent's state to clients of version 2.
-    pub(crate) async fn state_update(&self, state: v2::StateUpdate) -> Result<()> {
+    pub(crate) async fn send_state_update(&self, state: v2::StateUpdate) -> Result<()> {
         self.update(Update::StateUpdate(state)).await
     }
 
     /// Reports the agent's state to clients of version 2, without waiting for capacity.
-    pub(crate) fn state_update_now(&self, state: v2::StateUpdate) {
+    pub(crate) fn send_state_update_now(&self, state: v2::StateUpdate) {
         if !self.is_muted() {
             let update = v2::SessionUpdate::StateUpdate(state);
             let update = v2::UpdateSessionNotification::new(self.id(), update);
@@ -131,8 +131,8 @@ impl Session {
     }
 
     /// Sends a chunk of text. This is the most frequent message, so its text is serialized without being copied first.
-    pub(super) async fn text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
-        if self.active_recording().is_some() {
+    pub(super) async fn send_text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
+        if self.recording_unless_replaying().is_some() {
             // Boxed, so that the future stays small for agents without a recorder.
             return Box::pin(self.record_and_send_text(kind, text)).await;
         }
@@ -141,7 +141,7 @@ impl Session {
     }
 
     async fn record_and_send_text(&self, kind: &'static str, text: &str) -> Result<()> {
-        let _in_order = match self.active_recording() {
+        let _in_order = match self.recording_unless_replaying() {
             Some(recording) => recording.lock_order().await,
             None => None,
         };

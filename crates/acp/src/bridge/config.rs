@@ -12,12 +12,12 @@ const MAX_STORED_LEN: usize = 1024 * 1024;
 
 /// Converts an option from version 1 to version 2.
 pub(super) fn option_to_v2(option: RawObject) -> RawObject {
-    rename_groups(option.renamed("id", "configId"), "group", "groupId")
+    rename_groups(option.rename("id", "configId"), "group", "groupId")
 }
 
 /// Converts an option from version 2 to version 1.
 pub(super) fn option_to_v1(option: RawObject) -> RawObject {
-    rename_groups(option.renamed("configId", "id"), "groupId", "group")
+    rename_groups(option.rename("configId", "id"), "groupId", "group")
 }
 
 fn rename_groups(mut option: RawObject, from: &str, to: &str) -> RawObject {
@@ -27,7 +27,7 @@ fn rename_groups(mut option: RawObject, from: &str, to: &str) -> RawObject {
     if options.iter().any(|group| group.has(from)) {
         let groups: Vec<RawObject> = options
             .into_iter()
-            .map(|group| group.renamed(from, to))
+            .map(|group| group.rename(from, to))
             .collect();
         option.set("options", to_raw_value(&groups));
     }
@@ -46,12 +46,12 @@ fn has_option_category(option: &RawObject, category: &str) -> bool {
 
 /// A setting that version 1 agents may have in place of a config option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LegacyOption {
+pub(super) enum LegacySetting {
     Mode,
     Model,
 }
 
-impl LegacyOption {
+impl LegacySetting {
     /// Returns the names that belong to the setting, in this order: its category, which is also the id of the option;
     /// the display name of the option; the field that holds the setting in version 1; in that field, the current value,
     /// the list of values, and the id of a list item.
@@ -84,7 +84,7 @@ impl LegacyOption {
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.names();
         let options: Vec<RawObject> = to_objects(&items(state, available))
-            .map(|value| value.renamed(id, "value"))
+            .map(|value| value.rename(id, "value"))
             .collect();
         Some(object! {
             "configId": category,
@@ -103,16 +103,16 @@ pub(super) struct V1ConfigOptions {
     /// The agent's own options, in the form of version 2.
     agent_options: Vec<RawObject>,
     /// The options that stand for the agent's modes and models.
-    legacy_options: Vec<(LegacyOption, RawObject)>,
+    legacy_options: Vec<(LegacySetting, RawObject)>,
 }
 
 impl V1ConfigOptions {
     /// Replaces the options, modes and models in a response with a single list of options.
     pub(super) fn rewrite_response(&mut self, result: &mut RawObject) {
         if result.has("configOptions") {
-            self.set_own(&items(result, "configOptions"));
+            self.set_agent_options(&items(result, "configOptions"));
         }
-        for switch in [LegacyOption::Mode, LegacyOption::Model] {
+        for switch in [LegacySetting::Mode, LegacySetting::Model] {
             let state = object(result.take(switch.names()[2]).as_deref());
             if let Some(option) = switch.to_config_option(&state) {
                 self.legacy_options.retain(|(known, _)| *known != switch);
@@ -124,16 +124,16 @@ impl V1ConfigOptions {
         if !list.is_empty() {
             result.set("configOptions", to_raw_value(&list));
         }
-        self.truncate();
+        self.drop_oversized();
     }
 
     /// Stores the agent's own options.
-    pub(super) fn set_own(&mut self, options: &[Box<RawValue>]) {
+    pub(super) fn set_agent_options(&mut self, options: &[Box<RawValue>]) {
         self.agent_options = to_objects(options).map(option_to_v2).collect();
     }
 
     /// Drops the stored options if they are too large. Call this after they have been passed on.
-    pub(super) fn truncate(&mut self) {
+    pub(super) fn drop_oversized(&mut self) {
         clear_if_oversized(&mut self.agent_options);
         self.legacy_options
             .retain(|(_, option)| size(option) <= MAX_STORED_LEN);
@@ -151,7 +151,7 @@ impl V1ConfigOptions {
     }
 
     /// Returns `true` if the setting is shown as an option, because the agent has no option of that category itself.
-    fn is_shown(&self, switch: LegacyOption) -> bool {
+    fn is_shown(&self, switch: LegacySetting) -> bool {
         !self
             .agent_options
             .iter()
@@ -159,13 +159,13 @@ impl V1ConfigOptions {
     }
 
     /// Returns the option with an id that no option of the agent's own has.
-    fn set_unused_id(&self, switch: LegacyOption, option: &RawObject) -> RawObject {
+    fn set_unused_id(&self, switch: LegacySetting, option: &RawObject) -> RawObject {
         let mut option = option.clone();
         option.set("configId", to_raw_value(&self.id_of(switch)));
         option
     }
 
-    fn id_of(&self, switch: LegacyOption) -> String {
+    fn id_of(&self, switch: LegacySetting) -> String {
         let mut id = switch.category().to_owned();
         let taken = |id: &str| {
             let mut own = self.agent_options.iter();
@@ -178,14 +178,14 @@ impl V1ConfigOptions {
     }
 
     /// Returns the setting that the option with this id stands for, or `None` for an option of the agent's own.
-    pub(super) fn switch_of(&self, id: &str) -> Option<LegacyOption> {
+    pub(super) fn find_legacy_setting(&self, id: &str) -> Option<LegacySetting> {
         let made = self.legacy_options.iter().map(|(switch, _)| *switch);
         made.filter(|switch| self.is_shown(*switch))
             .find(|switch| self.id_of(*switch) == id)
     }
 
     /// Sets the current mode or model. Returns `true` if the value changed.
-    pub(super) fn set_current(&mut self, switch: LegacyOption, value: &RawValue) -> bool {
+    pub(super) fn set_current(&mut self, switch: LegacySetting, value: &RawValue) -> bool {
         let own = self
             .agent_options
             .iter_mut()
@@ -217,7 +217,7 @@ impl V2ConfigOptions {
         self.options = to_objects(options).collect();
     }
 
-    pub(super) fn truncate(&mut self) {
+    pub(super) fn drop_oversized(&mut self) {
         clear_if_oversized(&mut self.options);
     }
 
@@ -231,7 +231,7 @@ impl V2ConfigOptions {
     }
 
     /// Returns the select option for this setting.
-    fn find_select(&self, switch: LegacyOption) -> Option<&RawObject> {
+    fn find_select(&self, switch: LegacySetting) -> Option<&RawObject> {
         self.options.iter().find(|option| {
             has_option_category(option, switch.category())
                 && option.field::<String>("type").as_deref() == Some("select")
@@ -239,7 +239,7 @@ impl V2ConfigOptions {
     }
 
     /// Returns the id of the option for this setting.
-    pub(super) fn id_of(&self, switch: LegacyOption) -> Option<Box<RawValue>> {
+    pub(super) fn id_of(&self, switch: LegacySetting) -> Option<Box<RawValue>> {
         self.find_select(switch)?
             .get("configId")
             .map(ToOwned::to_owned)
@@ -247,12 +247,12 @@ impl V2ConfigOptions {
 
     /// Returns the id of the current mode.
     pub(super) fn mode(&self) -> Option<&RawValue> {
-        self.find_select(LegacyOption::Mode)?.get("currentValue")
+        self.find_select(LegacySetting::Mode)?.get("currentValue")
     }
 
     /// Returns the modes in the form of version 1, which has modes in addition to config options.
     pub(super) fn modes(&self) -> Option<RawObject> {
-        let option = self.find_select(LegacyOption::Mode)?;
+        let option = self.find_select(LegacySetting::Mode)?;
         let mut modes = Vec::new();
         for value in to_objects(&items(option, "options")) {
             if value.has("groupId") || value.has("options") {
@@ -263,7 +263,7 @@ impl V2ConfigOptions {
         }
         let modes: Vec<RawObject> = modes
             .into_iter()
-            .map(|mode| mode.renamed("value", "id"))
+            .map(|mode| mode.rename("value", "id"))
             .collect();
         Some(object! {
             "currentModeId": option.get("currentValue")?,

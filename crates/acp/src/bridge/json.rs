@@ -23,35 +23,35 @@ pub(super) struct BridgeLine<'a> {
 
 impl BridgeLine<'_> {
     /// Writes the line as it was received.
-    pub(super) fn pass(&self, buf: &mut Vec<u8>) {
-        pass(buf, self.bytes);
+    pub(super) fn write_unchanged(&self, buf: &mut Vec<u8>) {
+        write_unchanged(buf, self.bytes);
     }
 
     /// Writes the line after `change` has changed its members.
-    pub(super) fn pass_with(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
-        let Some(mut members) = read::<RawObject>(self.bytes) else {
-            return self.pass(buf);
+    pub(super) fn write_changed(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
+        let Some(mut members) = parse::<RawObject>(self.bytes) else {
+            return self.write_unchanged(buf);
         };
         change(&mut members);
-        write(buf, &members);
+        write_message(buf, &members);
     }
 
     /// Writes the line with other params.
-    pub(super) fn with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
-        self.pass_with(buf, |line| line.set("params", to_raw_value(params)));
+    pub(super) fn write_with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
+        self.write_changed(buf, |line| line.set("params", to_raw_value(params)));
     }
 
     /// Writes the line with another method and other params.
-    pub(super) fn with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
-        self.pass_with(buf, |line| {
+    pub(super) fn write_with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
+        self.write_changed(buf, |line| {
             line.set("method", to_raw_value(method));
             line.set("params", to_raw_value(params));
         });
     }
 
     /// Writes the line with another result.
-    pub(super) fn with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
-        self.pass_with(buf, |line| line.set("result", to_raw_value(result)));
+    pub(super) fn write_with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
+        self.write_changed(buf, |line| line.set("result", to_raw_value(result)));
     }
 }
 
@@ -61,12 +61,12 @@ pub(super) fn empty_list() -> Box<RawValue> {
 }
 
 /// Parses JSON as a `T`. Returns `None` if that fails.
-pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
+pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
 }
 
 /// Returns the session id in the params of a message.
-pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
+pub(super) fn session_id(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
@@ -75,17 +75,17 @@ pub(super) fn session_id_of(params: &RawObject) -> Option<String> {
 /// # Errors
 /// The request has no session id, so it cannot be translated.
 pub(super) fn require_session_id(params: &RawObject) -> Result<String, jsonrpc::Error> {
-    session_id_of(params)
+    session_id(params)
         .ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: sessionId is missing"))
 }
 
-pub(super) fn pass(buf: &mut Vec<u8>, line: &[u8]) {
+pub(super) fn write_unchanged(buf: &mut Vec<u8>, line: &[u8]) {
     buf.extend_from_slice(line);
     buf.push(b'\n');
 }
 
 /// Appends a message and a newline.
-pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
+pub(super) fn write_message(buf: &mut Vec<u8>, message: &RawObject) {
     let start = buf.len();
     if serde_json::to_writer(&mut *buf, message).is_err() {
         buf.truncate(start);
@@ -101,7 +101,7 @@ pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
 }
 
 /// Writes a response with a result. The bridge's own results can always be serialized.
-pub(super) fn answer(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
+pub(super) fn write_result(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
     let _ = jsonrpc::write_result(buf, id, result);
 }
 
@@ -142,11 +142,11 @@ pub(super) fn emit(
 ) {
     for emit in emits {
         match emit {
-            UpdateTranslation::Unchanged => line.pass(buf),
+            UpdateTranslation::Unchanged => line.write_unchanged(buf),
             UpdateTranslation::Changed(changed) => {
                 let mut params = params.clone();
                 params.set("update", to_raw_value(&changed));
-                line.with_params(buf, &params);
+                line.write_with_params(buf, &params);
             }
             UpdateTranslation::Generated(own) => update(buf, session, &own),
         }

@@ -4,7 +4,7 @@ use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
 
 use super::BridgeSide;
-use super::json::{BridgeLine, BridgeOutput, object, pass, refuse};
+use super::json::{BridgeLine, BridgeOutput, object, write_unchanged, refuse};
 use super::method;
 use super::v1_to_v2::{self, V1ToV2Bridge};
 use super::v2_to_v1::{self, V2ToV1Bridge};
@@ -67,10 +67,10 @@ impl BridgeState {
     ) -> bool {
         if matches!(self.phase, NegotiationPhase::PassThrough) {
             match from {
-                BridgeSide::Client => pass(&mut out.agent, bytes),
+                BridgeSide::Client => write_unchanged(&mut out.agent, bytes),
                 // Agents are known to print logs and banners to stdout.
                 BridgeSide::Agent if !matches!(bytes.first(), Some(b'{' | b'[')) => return true,
-                BridgeSide::Agent => pass(&mut out.client, bytes),
+                BridgeSide::Agent => write_unchanged(&mut out.client, bytes),
             }
             return false;
         }
@@ -116,7 +116,7 @@ impl BridgeState {
                     NegotiationPhase::V1ToV2(_) | NegotiationPhase::V2ToV1(_)
                 );
                 if json && between {
-                    pass(&mut out.client, bytes);
+                    write_unchanged(&mut out.client, bytes);
                 }
                 !json
             }
@@ -142,7 +142,7 @@ impl BridgeState {
             BridgeTarget::V1 => wanted < ProtocolVersion::V2,
         };
         if !needed {
-            line.pass(&mut out.agent);
+            line.write_unchanged(&mut out.agent);
             self.phase = NegotiationPhase::PassThrough;
             return;
         }
@@ -153,7 +153,7 @@ impl BridgeState {
             ),
             BridgeTarget::V1 => v2_to_v1::initialize::request(params),
         };
-        line.with_params(&mut out.agent, &params);
+        line.write_with_params(&mut out.agent, &params);
         self.phase = NegotiationPhase::Initializing {
             id: id.clone(),
             client,
@@ -184,12 +184,12 @@ impl BridgeState {
             Ok(result) => result,
             Err(error) if error.code == UNSUPPORTED_VERSION => {
                 // The agent does not speak the other version, so try the client's own.
-                pass(&mut out.agent, &request_line);
+                write_unchanged(&mut out.agent, &request_line);
                 self.phase = NegotiationPhase::PassThrough;
                 return;
             }
             Err(_) => {
-                line.pass(&mut out.client);
+                line.write_unchanged(&mut out.client);
                 self.phase = NegotiationPhase::Uninitialized;
                 return;
             }
@@ -201,17 +201,17 @@ impl BridgeState {
         self.phase = match (self.target, version) {
             (BridgeTarget::V2, ProtocolVersion::V1) => {
                 let (result, agent) = v1_to_v2::initialize::answer(result);
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
                 NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(&agent, &self.limits)))
             }
             (BridgeTarget::V1, ProtocolVersion::V2) => {
                 let result = v2_to_v1::initialize::answer(result, &client);
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
                 NegotiationPhase::V2ToV1(Box::new(V2ToV1Bridge::new(client, &self.limits)))
             }
             // The agent chose the client's version.
             (BridgeTarget::V2, ProtocolVersion::V2) | (BridgeTarget::V1, ProtocolVersion::V1) => {
-                line.pass(&mut out.client);
+                line.write_unchanged(&mut out.client);
                 NegotiationPhase::PassThrough
             }
             (to, _) => {

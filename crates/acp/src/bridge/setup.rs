@@ -71,7 +71,7 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
         result.retain(|key, _| key != "authMethods");
     }
     map_items(result, "authMethods", |method| {
-        let mut method = method.renamed("id", "methodId");
+        let mut method = method.rename("id", "methodId");
         if !method.has("type") {
             method.set("type", to_raw_value("agent"));
         }
@@ -95,7 +95,7 @@ pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
         .collect();
     result.set("authMethods", to_raw_value(&methods));
     map_items(result, "authMethods", |method| {
-        let mut method = method.renamed("methodId", "id");
+        let mut method = method.rename("methodId", "id");
         match type_of(&method).as_deref() {
             Some("agent") => method = method.without(&["type"]),
             Some("terminal") => {

@@ -14,8 +14,8 @@ use acp_wire::{RawObject, v1};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::config::{LegacyOption, V1ConfigOptions};
-use super::json::{BridgeLine, BridgeOutput, answer, notify, object, read, refuse, update};
+use super::config::{LegacySetting, V1ConfigOptions};
+use super::json::{BridgeLine, BridgeOutput, write_result, notify, object, parse, refuse, update};
 use super::method;
 use super::state::{Activeness, BridgeSessions, PendingRequests};
 use crate::capabilities::check_offered;
@@ -53,7 +53,7 @@ enum UpPendingRequest {
     /// A request that sets a mode or a model, which the client sees as a config option.
     SetLegacyOption {
         session: String,
-        switch: LegacyOption,
+        switch: LegacySetting,
         value: Box<serde_json::value::RawValue>,
     },
     /// A prompt that the agent is working on. The bridge has already responded to the client.
@@ -209,11 +209,11 @@ impl V1ToV2Bridge {
 
     /// Starts a turn: acknowledges the prompt to the client, and then passes it to the agent.
     fn begin_turn(&mut self, session_id: &str, queued: &QueuedPrompt, out: &mut BridgeOutput) {
-        let prompt = read::<RawObject>(&queued.line)
+        let prompt = parse::<RawObject>(&queued.line)
             .map(|line| object(line.get("params")))
             .and_then(|params| params.get("prompt").map(ToOwned::to_owned));
         let message = new_message_id();
-        answer(
+        write_result(
             &mut out.client,
             &queued.id,
             &object! { "messageId": message },
@@ -223,7 +223,7 @@ impl V1ToV2Bridge {
         };
         update(&mut out.client, session_id, &echo);
         update(&mut out.client, session_id, &state_update("running"));
-        super::json::pass(&mut out.agent, &queued.line);
+        super::json::write_unchanged(&mut out.agent, &queued.line);
         self.client_requests.add(
             &queued.id,
             UpPendingRequest::Prompt {
@@ -250,7 +250,7 @@ impl V1ToV2Bridge {
         let closing = std::mem::take(&mut session.close_requests);
         if !closing.is_empty() {
             for id in closing {
-                answer(&mut out.client, &id, &RawObject::default());
+                write_result(&mut out.client, &id, &RawObject::default());
             }
             self.sessions.forget(session_id);
         } else if let Some(next) = session.queued_prompts.pop_front() {
@@ -282,7 +282,7 @@ impl V1ToV2Bridge {
             );
         }
         for question in std::mem::take(&mut session.pending_questions) {
-            answer(
+            write_result(
                 &mut out.agent,
                 &question.id,
                 &cancelled_response(question.is_permission),

@@ -125,7 +125,7 @@ impl V2ToV1Bridge {
                 self.handle_client_notification(method, &object(*params), line, out);
             }
             Incoming::Response { id, .. } => {
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 if let Some(PendingPermission { session: id, call }) =
                     self.pending_permissions.take(id)
                     && let Some(session) = self.sessions.get(&id)

@@ -3,7 +3,7 @@
 //! Otherwise a large text would be in memory twice, as received and decoded, and parsing could start only after its
 //! last byte. Here the text is unescaped as it arrives, which leaves a short response with an empty text.
 
-use acp_wire::jsonrpc::text_response;
+use acp_wire::jsonrpc::parse_text_response_start;
 use acp_wire::text::{StringProgress, unescape};
 
 /// The length from which a text is extracted, in bytes.
@@ -42,7 +42,7 @@ impl LargeTextReader {
         field: impl FnOnce(i64) -> Option<&'static str>,
     ) -> Option<(Self, usize)> {
         let beginning = line.get(..BEFORE).unwrap_or(line);
-        let (id, at) = text_response(beginning, field)?;
+        let (id, at) = parse_text_response_start(beginning, field)?;
         let arriving = Self {
             id,
             prefix: line.get(..at)?.to_vec(),

@@ -251,7 +251,7 @@ async fn handle_frame<H: Handler>(
     let too_large_by = check_memory(conn, line);
     // Fast path: an update is parsed in one pass.
     if too_large_by.is_none()
-        && let Some((method, params)) = jsonrpc::plain_notification(line)
+        && let Some((method, params)) = jsonrpc::parse_plain_notification(line)
         && let Some(event) =
             catch_panic(|| handler.plain_notification(conn, method, params)).flatten()
     {

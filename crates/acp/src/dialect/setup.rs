@@ -105,7 +105,7 @@ pub(crate) fn auth_method_to_v2(method: v1::AuthMethod) -> Option<v2::AuthMethod
             v2::AuthMethod::Agent(new)
         }
         v1::AuthMethod::Unknown(object) => {
-            v2::AuthMethod::Unknown(object.renamed("id", "methodId"))
+            v2::AuthMethod::Unknown(object.rename("id", "methodId"))
         }
         _ => return None,
     })
@@ -129,7 +129,7 @@ pub(crate) fn auth_method_from_v2(method: v2::AuthMethod) -> Option<v1::AuthMeth
             v1::AuthMethod::Agent(new)
         }
         v2::AuthMethod::Unknown(object) => {
-            v1::AuthMethod::Unknown(object.renamed("methodId", "id"))
+            v1::AuthMethod::Unknown(object.rename("methodId", "id"))
         }
         _ => return None,
     })

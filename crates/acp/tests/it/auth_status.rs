@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
-    Agent, AuthContext, Authentication, CheckAuthStatus, OpenedSession, Prompt, Session,
+    Agent, AuthContext, Authentication, AuthStatusHandler, OpenedSession, Prompt, Session,
     SessionSetup, Turn,
 };
 use acp::client::Client;
@@ -34,7 +34,7 @@ impl Agent for AuthStatusAgent {
         Ok(StopReason::EndTurn)
     }
 
-    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+    fn auth_status(&self) -> Option<&impl AuthStatusHandler> {
         Some(self)
     }
     fn authentication(&self) -> Option<&impl Authentication> {
@@ -42,7 +42,7 @@ impl Agent for AuthStatusAgent {
     }
 }
 
-impl CheckAuthStatus for AuthStatusAgent {
+impl AuthStatusHandler for AuthStatusAgent {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         if !self.is_open.load(Ordering::SeqCst) {
             // Consistent with its other methods.

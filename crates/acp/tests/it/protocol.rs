@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use acp::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, CheckAuthStatus, CheckSessionStatus,
+    ArchiveSession, AuthContext, Authentication, CancelWork, AuthStatusHandler, SessionStatusHandler,
     CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt,
     Providers, ResumeSession, Session, SessionSetup, SetSessionTitle, SteerTurn, Turn,
 };
@@ -82,10 +82,10 @@ impl Agent for FullPeer {
     fn archive_session(&self) -> Option<&impl ArchiveSession> {
         Some(self)
     }
-    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+    fn session_status(&self) -> Option<&impl SessionStatusHandler> {
         Some(self)
     }
-    fn auth_status(&self) -> Option<&impl CheckAuthStatus> {
+    fn auth_status(&self) -> Option<&impl AuthStatusHandler> {
         Some(self)
     }
     fn providers(&self) -> Option<&impl Providers> {
@@ -148,12 +148,12 @@ impl ArchiveSession for FullPeer {
         Ok(())
     }
 }
-impl CheckSessionStatus for FullPeer {
+impl SessionStatusHandler for FullPeer {
     async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
         Ok(Some(SessionStatus::Saved))
     }
 }
-impl CheckAuthStatus for FullPeer {
+impl AuthStatusHandler for FullPeer {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         Ok(AuthStatusResponse::new(AuthState::NotRequired))
     }

@@ -1,6 +1,6 @@
 //! `session/status` in both versions.
 
-use acp::agent::{Agent, CheckSessionStatus, OpenedSession, Prompt, Session, SessionSetup, Turn};
+use acp::agent::{Agent, SessionStatusHandler, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::testing::{NoopClient, connect_with};
 use acp::v1::{SessionId, SessionStatus, StopReason};
 use acp::wire::v2::StateUpdate;
@@ -25,12 +25,12 @@ impl Agent for SessionStatusAgent {
         Ok(StopReason::Cancelled)
     }
 
-    fn session_status(&self) -> Option<&impl CheckSessionStatus> {
+    fn session_status(&self) -> Option<&impl SessionStatusHandler> {
         Some(self)
     }
 }
 
-impl CheckSessionStatus for SessionStatusAgent {
+impl SessionStatusHandler for SessionStatusAgent {
     async fn status(&self, session: &SessionId) -> Result<Option<SessionStatus>> {
         Ok((session.as_str() == "saved").then_some(SessionStatus::Saved))
     }

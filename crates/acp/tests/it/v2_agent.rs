@@ -717,7 +717,7 @@ impl Authentication for LoginAgent {
         };
         if let ElicitationAction::Accept(_) = cx.elicit("The key?", form).await? {
             *self.0.lock().unwrap() = false;
-            cx.elicitation_completed("e").await?;
+            cx.complete_elicitation("e").await?;
             return Ok(());
         }
         Err(Error::invalid_params("no key"))

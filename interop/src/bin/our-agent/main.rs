@@ -258,7 +258,7 @@ impl Agent for OurAgent {
                     url: "https://example.com/page".to_owned(),
                 };
                 let action = turn.elicit("Look at this.", page, None).await?;
-                turn.elicitation_completed("page-1").await?;
+                turn.complete_elicitation("page-1").await?;
                 let accepted = matches!(action, ElicitationAction::Accept(_));
                 turn.message(if accepted { "accept" } else { "no" }).await?;
                 Ok(StopReason::EndTurn)

@@ -192,7 +192,7 @@ pub(crate) async fn ask(turn: &Turn) -> acp::Result<StopReason> {
         turn.elicit("Which color?", form, None).await?;
     } else if offered.is_some_and(|offered| offered.url.is_some()) {
         turn.elicit("Which color?", page, None).await?;
-        turn.elicitation_completed("page-1").await?;
+        turn.complete_elicitation("page-1").await?;
     }
     turn.message("Thank you.").await?;
     Ok(StopReason::EndTurn)

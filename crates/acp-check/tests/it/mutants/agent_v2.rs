@@ -64,7 +64,7 @@ async fn elicit(turn: &Turn) -> acp::Result<()> {
             url: "https://example.org/greeting".to_owned(),
         };
         turn.elicit("Choose a greeting there", mode, None).await?;
-        turn.elicitation_completed("greeting").await?;
+        turn.complete_elicitation("greeting").await?;
     }
     Ok(())
 }

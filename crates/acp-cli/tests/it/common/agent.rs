@@ -204,8 +204,8 @@ impl Authentication for ScriptedAgent {
                     return Err(Error::internal("you do not want to"));
                 }
                 // One that nobody was sent to, and this one.
-                cx.elicitation_completed("page-0").await?;
-                cx.elicitation_completed("page-1").await?;
+                cx.complete_elicitation("page-0").await?;
+                cx.complete_elicitation("page-1").await?;
                 BTreeMap::new()
             }
             "hang" => std::future::pending().await,

@@ -335,7 +335,7 @@ fn plain_notifications_are_recognized() {
         r#"{"jsonrpc":"2.0","method":"a/b","params":{"c":1}}"#,
         r#"{ "jsonrpc" : "2.0" , "method" : "a/b" , "params" : {"c":1}}"#,
     ] {
-        let plain = jsonrpc::plain_notification(line.as_bytes());
+        let plain = jsonrpc::parse_plain_notification(line.as_bytes());
         assert_eq!(plain, Some(("a/b", r#"{"c":1}"#)), "{line}");
     }
     for other in [
@@ -349,7 +349,7 @@ fn plain_notifications_are_recognized() {
         r#"{"jsonrpc":"2.0","method":"a/b","params":{}"#,
         "",
     ] {
-        let plain = jsonrpc::plain_notification(other.as_bytes());
+        let plain = jsonrpc::parse_plain_notification(other.as_bytes());
         // For example, a truncated line has params that are not JSON.
         assert!(
             plain.is_none_or(|(_, params)| is_no_json(params)),
@@ -371,7 +371,7 @@ proptest::proptest! {
     ) {
         let begin = if regular { r#"{"jsonrpc":"2.0","method":"m","params":"# } else { "" };
         let line = format!("{begin}{}", parts.concat());
-        if let Some((name, text)) = jsonrpc::plain_notification(line.as_bytes())
+        if let Some((name, text)) = jsonrpc::parse_plain_notification(line.as_bytes())
             && !is_no_json(text)
         {
             match jsonrpc::parse(line.as_bytes()) {

@@ -74,7 +74,7 @@ impl<A: Agent> MessageHandler<UnarchiveSessionRequest, ()> for PendingRequest<Ag
             let offer = side.agent.archive_session();
             let archive = require_offer(offer, UnarchiveSessionRequest::METHOD)?;
             let session = side.session(&session_id).ok();
-            let state = session.as_ref().and_then(Session::state_of::<A>);
+            let state = session.as_ref().and_then(Session::agent_state::<A>);
             archive.unarchive(state.as_deref(), &session_id).await?;
             Ok(UnarchiveSessionResponse::new())
         });

@@ -14,7 +14,7 @@ use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 /// The agent may report a change at any time, by sending
 /// [`AuthStatusUpdateNotification`](acp_wire::v1::AuthStatusUpdateNotification) with
 /// [`Connection::notify`](crate::Connection::notify).
-pub trait CheckAuthStatus: Send + Sync {
+pub trait AuthStatusHandler: Send + Sync {
     /// Returns the current authentication state, without changing anything.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ pub trait CheckAuthStatus: Send + Sync {
     fn auth_state(&self) -> impl Future<Output = Result<AuthStatusResponse>> + Send;
 }
 
-impl CheckAuthStatus for UnsupportedMethod {
+impl AuthStatusHandler for UnsupportedMethod {
     async fn auth_state(&self) -> Result<AuthStatusResponse> {
         match *self {}
     }

@@ -56,7 +56,7 @@ impl AuthContext {
         message: impl Into<String>,
         mode: ElicitationMode,
     ) -> Result<ElicitationAction> {
-        elicitation::check(&self.client, &mode)?;
+        elicitation::check_mode_support(&self.client, &mode)?;
         let scope = ElicitationScope::Request {
             request_id: self.request.clone(),
         };
@@ -68,7 +68,7 @@ impl AuthContext {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn elicitation_completed(&self, id: impl Into<ElicitationId>) -> Result<()> {
+    pub async fn complete_elicitation(&self, id: impl Into<ElicitationId>) -> Result<()> {
         self.conn
             .notify(&CompleteElicitationNotification::new(id))
             .await
@@ -139,7 +139,7 @@ impl<A: Agent> MessageHandler<v2::LoginAuthRequest, ()> for PendingRequest<Agent
 }
 
 impl<A: Agent> MethodOffer<v1::LogoutRequest> for AgentSide<A> {
-    fn is_offered(&self) -> bool {
+    fn is_supported(&self) -> bool {
         let authentication = self.agent.authentication();
         authentication.is_some_and(Authentication::can_logout)
     }

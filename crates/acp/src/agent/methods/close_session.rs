@@ -50,7 +50,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
 impl<A: Agent> AgentSide<A> {
     /// Cancels a session's turn, removes the session, and has the agent free its resources.
     pub(super) async fn close(&self, id: &SessionId) -> Result<()> {
-        let state = self.forget(id).await?;
+        let state = self.remove_session(id).await?;
         match (self.agent.close_session(), state) {
             (Some(close), Some(state)) => close.close(&state, id).await,
             _ => Ok(()),

@@ -4,7 +4,7 @@
 use acp_wire::{MessageHandler, Request, v1};
 
 use crate::agent::Agent;
-use crate::agent::open_session::OpenMethod;
+use crate::agent::open_session::ReopenMode;
 use crate::agent::session::{OpenedSession, Session};
 use crate::agent::side::AgentSide;
 use crate::dialect::OpenSessionRequest;
@@ -42,7 +42,7 @@ impl<A: Agent> MessageHandler<v1::LoadSessionRequest, ()> for PendingRequest<Age
         self.reopen(
             id,
             request.setup(),
-            OpenMethod::Load,
+            ReopenMode::Load,
             v1::LoadSessionRequest::METHOD,
         );
     }

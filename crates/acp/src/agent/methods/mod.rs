@@ -43,7 +43,7 @@ use crate::error::Error;
 use crate::pending_request::PendingRequest;
 
 pub use archive_session::ArchiveSession;
-pub use auth_status::CheckAuthStatus;
+pub use auth_status::AuthStatusHandler;
 pub use authentication::{AuthContext, Authentication};
 pub use cancel_work::CancelWork;
 pub use close_session::CloseSession;
@@ -53,7 +53,7 @@ pub use list_sessions::ListSessions;
 pub use load_session::LoadSession;
 pub use providers::Providers;
 pub use resume_session::ResumeSession;
-pub use session_status::CheckSessionStatus;
+pub use session_status::SessionStatusHandler;
 pub use set_session_title::SetSessionTitle;
 pub use steer_turn::SteerTurn;
 

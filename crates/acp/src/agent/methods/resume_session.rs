@@ -6,7 +6,7 @@ use acp_wire::v1::SessionId;
 use acp_wire::{MessageHandler, Request, v1, v2};
 
 use crate::agent::Agent;
-use crate::agent::open_session::OpenMethod;
+use crate::agent::open_session::ReopenMode;
 use crate::agent::session::{OpenedSession, Session};
 use crate::agent::side::AgentSide;
 use crate::dialect::OpenSessionRequest;
@@ -43,7 +43,7 @@ impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<A
         self.reopen(
             id,
             request.setup(),
-            OpenMethod::Resume,
+            ReopenMode::Resume,
             v1::ResumeSessionRequest::METHOD,
         );
     }
@@ -52,8 +52,8 @@ impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<A
 impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ResumeSessionRequest) {
         let open_method = match &request.replay_from {
-            None => OpenMethod::Resume,
-            Some(v2::ReplayFrom::Start(_)) => OpenMethod::Load,
+            None => ReopenMode::Resume,
+            Some(v2::ReplayFrom::Start(_)) => ReopenMode::Load,
             Some(_) => {
                 let error =
                     Error::invalid_params("this agent can only replay a session from the start");
@@ -75,7 +75,7 @@ impl<A: Agent> PendingRequest<AgentSide<A>> {
         self,
         id: SessionId,
         setup: SessionSetup,
-        open_method: OpenMethod,
+        open_method: ReopenMode,
         method: &'static str,
     ) {
         let side = Arc::clone(&self.side);

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
 
 /// A handler for `session/status`, which asks whether a session is in memory. Unstable.
-pub trait CheckSessionStatus: Send + Sync {
+pub trait SessionStatusHandler: Send + Sync {
     /// Returns the status of a session that is not open on this connection, without opening or changing it. The library
     /// answers for sessions that are. Returns `None` if the session does not exist; the client then gets an error.
     ///
@@ -22,7 +22,7 @@ pub trait CheckSessionStatus: Send + Sync {
     ) -> impl Future<Output = Result<Option<SessionStatus>>> + Send;
 }
 
-impl CheckSessionStatus for UnsupportedMethod {
+impl SessionStatusHandler for UnsupportedMethod {
     async fn status(&self, _: &SessionId) -> Result<Option<SessionStatus>> {
         match *self {}
     }
@@ -53,7 +53,7 @@ impl<A: Agent> AgentSide<A> {
         let check = require_offer(offer, SessionStatusRequest::METHOD)?;
         if let Ok(session) = self.session(id) {
             let answer = v2::SessionStatusResponse::new(SessionStatus::Open);
-            return Ok(answer.state(session.state_update_of()));
+            return Ok(answer.state(session.current_state_update()));
         }
         match check.status(id).await? {
             Some(status) => Ok(v2::SessionStatusResponse::new(status)),

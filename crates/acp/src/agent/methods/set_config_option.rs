@@ -61,7 +61,7 @@ impl<A: Agent> MessageHandler<SetSessionModeRequest, ()> for PendingRequest<Agen
         let Self { side, responder } = self;
         responder.spawn(async move {
             let (session, mode) = (&request.session_id, request.mode_id.as_str());
-            side.set_by_category(session, &SessionConfigOptionCategory::Mode, mode)
+            side.set_first_option_of_category(session, &SessionConfigOptionCategory::Mode, mode)
                 .await?;
             Ok(SetSessionModeResponse::new())
         });
@@ -73,7 +73,7 @@ impl<A: Agent> MessageHandler<SetSessionModelRequest, ()> for PendingRequest<Age
         let Self { side, responder } = self;
         responder.spawn(async move {
             let (session, model) = (&request.session_id, request.model_id.as_str());
-            side.set_by_category(session, &SessionConfigOptionCategory::Model, model)
+            side.set_first_option_of_category(session, &SessionConfigOptionCategory::Model, model)
                 .await?;
             Ok(SetSessionModelResponse::new())
         });
@@ -90,15 +90,15 @@ impl<A: Agent> AgentSide<A> {
         value: SessionConfigOptionValue,
         as_option: bool,
     ) -> Result<Vec<SessionConfigOption>> {
-        config::check(&session.config_options(), option, &value)?;
-        let state = session.require_state::<A>()?;
+        config::check_option_value(&session.config_options(), option, &value)?;
+        let state = session.require_agent_state::<A>()?;
         let options = self
             .agent
             .set_config_option(&state, session, option, value)
             .await?;
         let mode = session.replace_config_options(options.clone());
         let client = session.client();
-        let shown = config::options_for_client(options, client.supports_boolean_options());
+        let shown = config::supported_options(options, client.supports_boolean_options());
         if !as_option {
             let update = ConfigOptionUpdate::new(shown.clone());
             session
@@ -114,14 +114,14 @@ impl<A: Agent> AgentSide<A> {
     }
 
     /// Sets the first option of a category, for clients that use modes or models instead of config options.
-    async fn set_by_category(
+    async fn set_first_option_of_category(
         &self,
         session: &SessionId,
         category: &SessionConfigOptionCategory,
         value: &str,
     ) -> Result<()> {
         let session = self.session(session)?;
-        let option = config::option_id_of_category(&session.config_options(), category)
+        let option = config::find_option_id(&session.config_options(), category)
             .ok_or_else(|| {
                 Error::invalid_params(format!("this session has no {category} option"))
             })?;

@@ -48,7 +48,7 @@ impl<A: Agent> MessageHandler<SetSessionTitleRequest, ()> for PendingRequest<Age
             let titles = require_offer(offer, SetSessionTitleRequest::METHOD)?;
             let id = &request.session_id;
             let session = side.session(id).ok();
-            let state = session.as_ref().and_then(Session::state_of::<A>);
+            let state = session.as_ref().and_then(Session::agent_state::<A>);
             let title = titles
                 .set_title(state.as_deref(), id, &request.title)
                 .await?;

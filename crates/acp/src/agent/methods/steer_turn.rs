@@ -71,7 +71,7 @@ impl<A: Agent> AgentSide<A> {
         };
         // Updates that follow from the message come after it, both in the recording and on the wire.
         let order_guard = session.lock_order().await;
-        let state = session.state_of::<A>();
+        let state = session.agent_state::<A>();
         let taken = match state.filter(|_| session.is_working()) {
             Some(state) => steer.steer(&state, &session, &message).await?,
             None => false,
@@ -84,7 +84,7 @@ impl<A: Agent> AgentSide<A> {
         session.record_user_message(&id, &message.content).await?;
         if session.client().is_v2() {
             let message_update = v2::Message::new(&id).content(message.content);
-            session.send_user_message(message_update).await?;
+            session.send_recorded_user_message(message_update).await?;
         }
         drop(order_guard);
         Ok(SteerResponse::new(SteeringOutcome::Injected))

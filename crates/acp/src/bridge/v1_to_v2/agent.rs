@@ -5,7 +5,7 @@ use acp_wire::jsonrpc::{self, RequestId};
 use serde_json::value::RawValue;
 
 use super::super::json::{
-    BridgeLine, BridgeOutput, answer, emit, object, session_id_of, to_raw_value, update,
+    BridgeLine, BridgeOutput, write_result, emit, object, session_id, to_raw_value, update,
 };
 use super::super::method;
 use super::{
@@ -24,9 +24,9 @@ impl V1ToV2Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session = session_id_of(params).filter(|_| method_name == method::UPDATE);
+        let session = session_id(params).filter(|_| method_name == method::UPDATE);
         let Some(session) = session else {
-            return line.pass(&mut out.client);
+            return line.write_unchanged(&mut out.client);
         };
         let emits = self
             .sessions
@@ -49,9 +49,9 @@ impl V1ToV2Bridge {
         }
         let permission = method_name == method::PERMISSION;
         let session_id =
-            session_id_of(&params).filter(|_| permission || method_name == method::ELICITATION);
+            session_id(&params).filter(|_| permission || method_name == method::ELICITATION);
         let Some(session_id) = session_id else {
-            line.pass(&mut out.client);
+            line.write_unchanged(&mut out.client);
             return Ok(());
         };
         // If the bridge has already answered a request with this id, this is a new question with a reused id.
@@ -61,7 +61,7 @@ impl V1ToV2Bridge {
         self.agent_requests.check_room(id)?;
         let session = self.sessions.touch(&session_id);
         if session.turn.as_ref().is_some_and(|turn| turn.cancelled) {
-            answer(&mut out.agent, id, &cancelled_response(permission));
+            write_result(&mut out.agent, id, &cancelled_response(permission));
             return Ok(());
         }
         if session.turn.is_some() && session.pending_questions.is_empty() {
@@ -77,9 +77,9 @@ impl V1ToV2Bridge {
         });
         if permission {
             let params = session.permission(params);
-            line.with_params(&mut out.client, &params);
+            line.write_with_params(&mut out.client, &params);
         } else {
-            line.pass(&mut out.client);
+            line.write_unchanged(&mut out.client);
         }
         self.agent_requests.add(
             id,
@@ -98,7 +98,7 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) {
         let Some(request) = self.client_requests.take(id) else {
-            return line.pass(&mut out.client);
+            return line.write_unchanged(&mut out.client);
         };
         match request {
             UpPendingRequest::Prompt { session } => {
@@ -116,7 +116,7 @@ impl V1ToV2Bridge {
                     {
                         session.hides_replay = false;
                     }
-                    line.pass(&mut out.client);
+                    line.write_unchanged(&mut out.client);
                 }
             },
         }
@@ -132,12 +132,12 @@ impl V1ToV2Bridge {
     ) {
         match request {
             UpPendingRequest::OpenSession { roots: place } => {
-                if let Some(id) = session_id_of(&result) {
+                if let Some(id) = session_id(&result) {
                     let session = self.sessions.touch(&id);
                     session.roots = Some(place);
                     session.config.rewrite_response(&mut result);
                 }
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
             }
             UpPendingRequest::Resume {
                 session: id,
@@ -154,7 +154,7 @@ impl V1ToV2Bridge {
                     (Some(_), false) => "requires_action",
                 };
                 update(&mut out.client, &id, &state_update(now));
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
             }
             UpPendingRequest::SetOption { session: id } => {
                 let session = self.sessions.touch(&id);
@@ -162,7 +162,7 @@ impl V1ToV2Bridge {
                 if !result.has("configOptions") {
                     result.set("configOptions", to_raw_value(&session.config.list()));
                 }
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
             }
             UpPendingRequest::SetLegacyOption {
                 session: id,
@@ -172,7 +172,7 @@ impl V1ToV2Bridge {
                 let session = self.sessions.touch(&id);
                 session.config.set_current(switch, &value);
                 result.set("configOptions", to_raw_value(&session.config.list()));
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
             }
             UpPendingRequest::Close { session: id } => {
                 if self.sessions.get(&id).is_some_and(|s| s.turn.is_some()) {
@@ -182,22 +182,22 @@ impl V1ToV2Bridge {
                     update(&mut out.client, &id, &idle);
                 }
                 self.sessions.forget(&id);
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
             }
             UpPendingRequest::Delete { session: id } => {
                 if self.sessions.get(&id).is_some_and(|s| s.turn.is_none()) {
                     self.sessions.forget(&id);
                 }
-                line.with_result(&mut out.client, &result);
+                line.write_with_result(&mut out.client, &result);
             }
             UpPendingRequest::PassThrough
             | UpPendingRequest::Prompt { .. }
             | UpPendingRequest::Queued { .. } => {
                 // In version 1, an empty result may be `null`.
                 if has_null_result(line) {
-                    line.with_result(&mut out.client, &result);
+                    line.write_with_result(&mut out.client, &result);
                 } else {
-                    line.pass(&mut out.client);
+                    line.write_unchanged(&mut out.client);
                 }
             }
         }
@@ -236,7 +236,7 @@ impl V1ToV2Bridge {
             }
             Err(_) => {
                 idle.push("stopReason".to_owned(), to_raw_value("error"));
-                let line: RawObject = super::read(line.bytes).unwrap_or_default();
+                let line: RawObject = super::parse(line.bytes).unwrap_or_default();
                 if let Some(error) = line.get("error") {
                     idle.push("error".to_owned(), error.to_owned());
                 }

@@ -4,12 +4,12 @@ use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
 
 use super::super::json::{
-    BridgeLine, BridgeOutput, answer, notify, require_session_id, session_id_of, to_raw_value,
+    BridgeLine, BridgeOutput, write_result, notify, require_session_id, session_id, to_raw_value,
     update,
 };
 use super::super::{method, setup};
 use super::{
-    HELD, HELD_BYTES, LegacyOption, QueuedPrompt, UpPendingRequest, UpQuestion, V1ToV2Bridge,
+    HELD, HELD_BYTES, LegacySetting, QueuedPrompt, UpPendingRequest, UpQuestion, V1ToV2Bridge,
     cancelled_request_id, state_update,
 };
 
@@ -33,21 +33,21 @@ impl V1ToV2Bridge {
                 let place = roots_of_params(&params);
                 let mut params = params;
                 setup::servers_to_v1(&mut params);
-                line.with_params(&mut out.agent, &params);
+                line.write_with_params(&mut out.agent, &params);
                 self.client_requests
                     .add(id, UpPendingRequest::OpenSession { roots: place });
                 Ok(())
             }
             method::RESUME => self.resume(id, params, line, out),
             method::LIST if !self.agent_offers(method::LIST) => {
-                answer(&mut out.client, id, &self.list(&params)?);
+                write_result(&mut out.client, id, &self.list(&params)?);
                 Ok(())
             }
             method::CLOSE => self.close(id, &params, line, out),
             // Archiving closes the session.
             method::ARCHIVE => {
                 let session = require_session_id(&params)?;
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 let closed = session.clone();
                 self.client_requests
                     .add(id, UpPendingRequest::Close { session: closed });
@@ -56,14 +56,14 @@ impl V1ToV2Bridge {
             }
             method::DELETE => {
                 let session = require_session_id(&params)?;
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 self.client_requests
                     .add(id, UpPendingRequest::Delete { session });
                 Ok(())
             }
             method::SET_OPTION => self.set_option(id, params, line, out),
             method::LOGIN => {
-                line.with_method(&mut out.agent, method::AUTHENTICATE, &params);
+                line.write_with_method(&mut out.agent, method::AUTHENTICATE, &params);
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
                 Ok(())
             }
@@ -74,7 +74,7 @@ impl V1ToV2Bridge {
                         "the agent does not support logout",
                     ));
                 }
-                line.with_method(&mut out.agent, method::LOGOUT_V1, &params);
+                line.write_with_method(&mut out.agent, method::LOGOUT_V1, &params);
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
                 Ok(())
             }
@@ -85,7 +85,7 @@ impl V1ToV2Bridge {
             | method::AUTHENTICATE
             | method::LOGOUT_V1 => Err(jsonrpc::Error::method_not_found(method_name)),
             _ => {
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 self.client_requests.add(id, UpPendingRequest::PassThrough);
                 Ok(())
             }
@@ -103,23 +103,23 @@ impl V1ToV2Bridge {
             method::CANCEL => {
                 // The cancel goes first. An agent that reads the outcome `cancelled` before it knows of the cancel may
                 // treat it as a plain rejection.
-                line.pass(&mut out.agent);
-                if let Some(session) = session_id_of(params) {
+                line.write_unchanged(&mut out.agent);
+                if let Some(session) = session_id(params) {
                     self.cancel(&session, out);
                 }
             }
             method::CANCEL_REQUEST => {
                 let Some(id) = cancelled_request_id(params) else {
-                    return line.pass(&mut out.agent);
+                    return line.write_unchanged(&mut out.agent);
                 };
                 match self.client_requests.get(&id) {
                     Some(UpPendingRequest::Queued { .. }) => self.cancel_held(&id, out),
                     // The client already has the response, so there is nothing left to cancel.
                     Some(UpPendingRequest::Prompt { .. }) => {}
-                    _ => line.pass(&mut out.agent),
+                    _ => line.write_unchanged(&mut out.agent),
                 }
             }
-            _ => line.pass(&mut out.agent),
+            _ => line.write_unchanged(&mut out.agent),
         }
     }
 
@@ -132,7 +132,7 @@ impl V1ToV2Bridge {
         match self.agent_requests.take(id) {
             Some(UpQuestion::Answered) => {}
             Some(UpQuestion::Pending { session }) => {
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 if let Some(open) = self.sessions.get(&session) {
                     let before = open.pending_questions.len();
                     open.pending_questions.retain(|question| question.id != *id);
@@ -142,7 +142,7 @@ impl V1ToV2Bridge {
                     }
                 }
             }
-            None => line.pass(&mut out.agent),
+            None => line.write_unchanged(&mut out.agent),
         }
     }
 
@@ -205,14 +205,14 @@ impl V1ToV2Bridge {
         let loads = self.agent_offers(method::LOAD);
         let known = self.sessions.touch(&session);
         match from.as_deref() {
-            None if resumes => line.with_params(&mut out.agent, &params),
+            None if resumes => line.write_with_params(&mut out.agent, &params),
             None if loads => {
                 known.hides_replay = true;
-                line.with_method(&mut out.agent, method::LOAD, &params);
+                line.write_with_method(&mut out.agent, method::LOAD, &params);
             }
             Some("start") if loads => {
                 known.current_message = None;
-                line.with_method(&mut out.agent, method::LOAD, &params);
+                line.write_with_method(&mut out.agent, method::LOAD, &params);
             }
             None => {
                 return Err(unsupported_method(
@@ -285,7 +285,7 @@ impl V1ToV2Bridge {
     ) -> Result<(), jsonrpc::Error> {
         let session_id = require_session_id(params)?;
         if self.agent_offers(method::CLOSE) {
-            line.pass(&mut out.agent);
+            line.write_unchanged(&mut out.agent);
             let session = session_id.clone();
             self.client_requests
                 .add(id, UpPendingRequest::Close { session });
@@ -301,7 +301,7 @@ impl V1ToV2Bridge {
             }
             _ => {
                 self.sessions.forget(&session_id);
-                answer(&mut out.client, id, &RawObject::default());
+                write_result(&mut out.client, id, &RawObject::default());
             }
         }
         Ok(())
@@ -319,7 +319,7 @@ impl V1ToV2Bridge {
         let switch = self
             .sessions
             .get(&session)
-            .and_then(|session| session.config.switch_of(&option));
+            .and_then(|session| session.config.find_legacy_setting(&option));
         let Some(switch) = switch else {
             let is_id = params.field::<String>("type").as_deref() == Some("id");
             let params = if is_id {
@@ -327,7 +327,7 @@ impl V1ToV2Bridge {
             } else {
                 params
             };
-            line.with_params(&mut out.agent, &params);
+            line.write_with_params(&mut out.agent, &params);
             self.client_requests
                 .add(id, UpPendingRequest::SetOption { session });
             return Ok(());
@@ -338,13 +338,13 @@ impl V1ToV2Bridge {
             ));
         };
         let (called, field) = match switch {
-            LegacyOption::Mode => (method::SET_MODE, "modeId"),
-            LegacyOption::Model => (method::SET_MODEL, "modelId"),
+            LegacySetting::Mode => (method::SET_MODE, "modeId"),
+            LegacySetting::Model => (method::SET_MODEL, "modelId"),
         };
         let params = params
             .without(&["configId", "type"])
-            .renamed("value", field);
-        line.with_method(&mut out.agent, called, &params);
+            .rename("value", field);
+        line.write_with_method(&mut out.agent, called, &params);
         self.client_requests.add(
             id,
             UpPendingRequest::SetLegacyOption {

@@ -2,8 +2,8 @@
 
 use acp_wire::RawObject;
 
-use super::super::config::LegacyOption;
-use super::super::json::{UpdateTranslation, items, session_id_of, to_raw_value, truncate};
+use super::super::config::LegacySetting;
+use super::super::json::{UpdateTranslation, items, session_id, to_raw_value, truncate};
 use super::super::setup;
 use super::content::{items_to_v2, without_nulls};
 use super::{UpSession, new_message_id};
@@ -46,18 +46,18 @@ impl UpSession {
                 vec![UpdateTranslation::Changed(plan_to_v2(update))]
             }
             "subagent_update" => {
-                if let Some(subagent) = session_id_of(&update) {
+                if let Some(subagent) = session_id(&update) {
                     self.subagents.touch(&subagent);
                 }
                 vec![UpdateTranslation::Unchanged]
             }
             "current_mode_update" => self.update_mode(&update),
             "config_option_update" | "config_options_update" => {
-                self.config.set_own(&items(&update, "configOptions"));
+                self.config.set_agent_options(&items(&update, "configOptions"));
                 let mut update = update;
                 update.set("sessionUpdate", to_raw_value("config_option_update"));
                 update.set("configOptions", to_raw_value(&self.config.list()));
-                self.config.truncate();
+                self.config.drop_oversized();
                 vec![UpdateTranslation::Changed(update)]
             }
             "available_commands_update" => {
@@ -128,7 +128,7 @@ impl UpSession {
     fn update_mode(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
         let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
         match mode {
-            Some(mode) if self.config.set_current(LegacyOption::Mode, mode) => {
+            Some(mode) if self.config.set_current(LegacySetting::Mode, mode) => {
                 vec![UpdateTranslation::Generated(object! {
                     "sessionUpdate": "config_option_update",
                     "configOptions": self.config.list(),

@@ -6,7 +6,7 @@ use acp_wire::v1::StopReason;
 use serde_json::value::RawValue;
 
 use super::super::json::{
-    BridgeLine, BridgeOutput, answer, emit, object, refuse, session_id_of, set_meta_note,
+    BridgeLine, BridgeOutput, write_result, emit, object, refuse, session_id, set_meta_note,
     to_raw_value, update,
 };
 use super::super::{method, setup};
@@ -26,16 +26,16 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session_id = session_id_of(params).filter(|_| method_name == method::UPDATE);
+        let session_id = session_id(params).filter(|_| method_name == method::UPDATE);
         let Some(session_id) = session_id else {
-            return line.pass(&mut out.client);
+            return line.write_unchanged(&mut out.client);
         };
         let update = object(params.get("update"));
         if update.field::<String>("sessionUpdate").as_deref() == Some("state_update") {
             return self.apply_state(&session_id, update, out);
         }
         if update.field::<String>("sessionUpdate").as_deref() == Some("subagent_update")
-            && let Some(subagent) = session_id_of(&update)
+            && let Some(subagent) = session_id(&update)
             && subagent != session_id
         {
             self.parents.touch(&subagent).clone_from(&session_id);
@@ -55,8 +55,8 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let Some(session) = session_id_of(&params) else {
-            return line.pass(&mut out.client);
+        let Some(session) = session_id(&params) else {
+            return line.write_unchanged(&mut out.client);
         };
         let asked_as = self.root_session(&session);
         if method_name != method::PERMISSION {
@@ -64,17 +64,17 @@ impl V2ToV1Bridge {
                 Some(known) => {
                     let mut params = params;
                     params.set("sessionId", to_raw_value(&known));
-                    line.with_params(&mut out.client, &params);
+                    line.write_with_params(&mut out.client, &params);
                 }
-                None => line.pass(&mut out.client),
+                None => line.write_unchanged(&mut out.client),
             };
         }
         let (mut params, hidden) = self.sessions.touch(&session).permission(params);
         if let Some(known) = asked_as {
             params.set("sessionId", to_raw_value(&known));
-            return line.with_params(&mut out.client, &params);
+            return line.write_with_params(&mut out.client, &params);
         }
-        line.with_params(&mut out.client, &params);
+        line.write_with_params(&mut out.client, &params);
         // If too many permission requests are pending, the call shows the request's content until its next update.
         if let Some(call) = hidden.filter(|_| self.pending_permissions.check_room(id).is_ok()) {
             self.pending_permissions
@@ -106,7 +106,7 @@ impl V2ToV1Bridge {
         out: &mut BridgeOutput,
     ) {
         let Some(request) = self.client_requests.take(id) else {
-            return line.pass(&mut out.client);
+            return line.write_unchanged(&mut out.client);
         };
         if let DownPendingRequest::Resume {
             session,
@@ -121,9 +121,9 @@ impl V2ToV1Bridge {
                 if let Some(session) = self.sessions.get(id_) {
                     session.turns.retain(|turn| turn.id != *id);
                 }
-                return line.pass(&mut out.client);
+                return line.write_unchanged(&mut out.client);
             }
-            (_, Err(_)) => return line.pass(&mut out.client),
+            (_, Err(_)) => return line.write_unchanged(&mut out.client),
             (_, Ok(result)) => object(Some(result)),
         };
         self.handle_result(id, request, result, line, out);
@@ -158,8 +158,8 @@ impl V2ToV1Bridge {
                     .add(id, DownPendingRequest::Prompt { session: id_ });
             }
             DownPendingRequest::OpenSession => {
-                let Some(id) = session_id_of(&result) else {
-                    return line.pass(&mut out.client);
+                let Some(id) = session_id(&result) else {
+                    return line.write_unchanged(&mut out.client);
                 };
                 self.finish_opening(&id, result, line, out);
             }
@@ -173,8 +173,8 @@ impl V2ToV1Bridge {
                     let options = session.config.list(booleans);
                     result.set("configOptions", to_raw_value(&options));
                 }
-                session.config.truncate();
-                line.with_result(&mut out.client, &result);
+                session.config.drop_oversized();
+                line.write_with_result(&mut out.client, &result);
                 if let Some(mode) = mode {
                     update(&mut out.client, &id, &mode);
                 }
@@ -183,8 +183,8 @@ impl V2ToV1Bridge {
                 let session = self.sessions.touch(&id);
                 let mode = session.configured(&result);
                 let options = session.config.list(booleans);
-                session.config.truncate();
-                line.with_result(&mut out.client, &result.without(&["configOptions"]));
+                session.config.drop_oversized();
+                line.write_with_result(&mut out.client, &result.without(&["configOptions"]));
                 let changed = object! {
                     "sessionUpdate": "config_option_update", "configOptions": options,
                 };
@@ -201,9 +201,9 @@ impl V2ToV1Bridge {
                 {
                     self.sessions.forget(&session);
                 }
-                line.pass(&mut out.client);
+                line.write_unchanged(&mut out.client);
             }
-            DownPendingRequest::PassThrough => line.pass(&mut out.client),
+            DownPendingRequest::PassThrough => line.write_unchanged(&mut out.client),
         }
     }
 
@@ -225,9 +225,9 @@ impl V2ToV1Bridge {
         if let Some(modes) = session.config.modes() {
             result.set("modes", to_raw_value(&modes));
         }
-        session.config.truncate();
+        session.config.drop_oversized();
         let commands = result.take("availableCommands");
-        line.with_result(&mut out.client, &result);
+        line.write_with_result(&mut out.client, &result);
         if let Some(commands) = commands.filter(|commands| commands.get() != "null") {
             let mut commands_update = object! {
                 "sessionUpdate": "available_commands_update", "availableCommands": commands,
@@ -313,5 +313,5 @@ fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
     if let (None, Some(reason)) = (known, reason) {
         set_meta_note(&mut result, "stopReason", reason);
     }
-    answer(buf, id, &result);
+    write_result(buf, id, &result);
 }

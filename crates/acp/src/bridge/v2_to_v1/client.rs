@@ -3,7 +3,7 @@
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
 
-use super::super::config::LegacyOption;
+use super::super::config::LegacySetting;
 use super::super::json::{BridgeLine, BridgeOutput, notify, require_session_id, to_raw_value};
 use super::super::{method, setup};
 use super::{DownPendingRequest, DownTurn, V2ToV1Bridge};
@@ -41,12 +41,12 @@ impl V2ToV1Bridge {
                     cancelled: false,
                     message_id: None,
                 });
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 DownPendingRequest::Prompt { session }
             }
             method::NEW | method::FORK => {
                 setup::servers_to_v2(&mut params);
-                line.with_params(&mut out.agent, &params);
+                line.write_with_params(&mut out.agent, &params);
                 DownPendingRequest::OpenSession
             }
             method::LOAD | method::RESUME => {
@@ -57,39 +57,39 @@ impl V2ToV1Bridge {
                     params.set("replayFrom", to_raw_value(&object! { "type": "start" }));
                     self.sessions.touch(&session).replays += 1;
                 }
-                line.with_method(&mut out.agent, method::RESUME, &params);
+                line.write_with_method(&mut out.agent, method::RESUME, &params);
                 DownPendingRequest::Resume { session, replayed }
             }
             method::CLOSE | method::DELETE | method::ARCHIVE => {
                 let session = require_session_id(&params)?;
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 DownPendingRequest::Close { session }
             }
             method::SET_OPTION => {
                 let session = require_session_id(&params)?;
                 add_value_type(&mut params);
-                line.with_params(&mut out.agent, &params);
+                line.write_with_params(&mut out.agent, &params);
                 DownPendingRequest::SetOption { session }
             }
             method::SET_MODE | method::SET_MODEL => {
                 let session = require_session_id(&params)?;
                 let option = match method_name {
-                    method::SET_MODE => LegacyOption::Mode,
-                    _ => LegacyOption::Model,
+                    method::SET_MODE => LegacySetting::Mode,
+                    _ => LegacySetting::Model,
                 };
                 self.set_legacy_option(&session, option, params, line, out)?;
                 DownPendingRequest::SetLegacyOption { session }
             }
             method::AUTHENTICATE => {
-                line.with_method(&mut out.agent, method::LOGIN, &params);
+                line.write_with_method(&mut out.agent, method::LOGIN, &params);
                 DownPendingRequest::PassThrough
             }
             method::LOGOUT_V1 => {
-                line.with_method(&mut out.agent, method::LOGOUT_V2, &params);
+                line.write_with_method(&mut out.agent, method::LOGOUT_V2, &params);
                 DownPendingRequest::PassThrough
             }
             _ => {
-                line.pass(&mut out.agent);
+                line.write_unchanged(&mut out.agent);
                 DownPendingRequest::PassThrough
             }
         };
@@ -122,14 +122,14 @@ impl V2ToV1Bridge {
                 }
             }
         }
-        line.pass(&mut out.agent);
+        line.write_unchanged(&mut out.agent);
     }
 
     /// Sets a mode or a model, which is a config option in version 2.
     fn set_legacy_option(
         &mut self,
         session: &str,
-        switch: LegacyOption,
+        switch: LegacySetting,
         params: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
@@ -146,11 +146,11 @@ impl V2ToV1Bridge {
             return Err(jsonrpc::Error::invalid_params(text));
         };
         let mut params = params
-            .renamed("modeId", "value")
-            .renamed("modelId", "value");
+            .rename("modeId", "value")
+            .rename("modelId", "value");
         params.set("configId", option);
         params.set("type", to_raw_value("id"));
-        line.with_method(&mut out.agent, method::SET_OPTION, &params);
+        line.write_with_method(&mut out.agent, method::SET_OPTION, &params);
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ impl DownSession {
                     "configOptions",
                     to_raw_value(&self.config.list(client.boolean_options)),
                 );
-                self.config.truncate();
+                self.config.drop_oversized();
                 let mut emits = vec![UpdateTranslation::Changed(update)];
                 emits.extend(mode.map(UpdateTranslation::Generated));
                 emits
