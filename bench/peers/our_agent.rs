@@ -17,7 +17,7 @@ struct BenchAgent;
 async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
     let mut text = BenchText::new(bytes);
     for number in 0..messages {
-        session.message(text.of(number)).await?;
+        session.send_message(text.of(number)).await?;
     }
     Ok(())
 }
@@ -32,7 +32,7 @@ async fn stream_paced(session: &Session, messages: u64, bytes: usize, rate: u64)
         ticks.tick().await;
         let due = u128::from(rate) * start.elapsed().as_micros() / 1_000_000;
         while sent < messages && u128::from(sent) < due {
-            session.message(text.of(sent)).await?;
+            session.send_message(text.of(sent)).await?;
             sent += 1;
         }
     }
@@ -77,7 +77,7 @@ impl Agent for BenchAgent {
             Some(BenchTask::Ask(requests)) => request_permissions(&turn, requests).await?,
             Some(BenchTask::Read(path)) => {
                 let content = turn.read_text_file(&path, None, None).await?;
-                turn.message(content.len().to_string()).await?;
+                turn.send_message(content.len().to_string()).await?;
             }
             None => return Err(Error::invalid_params("no such task")),
         }

@@ -29,14 +29,20 @@ async fn replay(session: &Session, items: usize) -> Result<()> {
     let mut written = ItemWriter::default();
     for number in 0..items {
         match written.item(number) {
-            BenchItem::User(text) => session.user_message(ContentBlock::text(text)).await?,
-            BenchItem::Thought(text) => session.thought(text).await?,
-            BenchItem::Agent(text) => session.message(text).await?,
-            BenchItem::ToolCall(call) => drop(session.tool_call(*call).await?),
+            BenchItem::User(text) => {
+                session
+                    .replay_user_message(ContentBlock::text(text))
+                    .await?
+            }
+            BenchItem::Thought(text) => session.send_thought(text).await?,
+            BenchItem::Agent(text) => session.send_message(text).await?,
+            BenchItem::ToolCall(call) => drop(session.report_tool_call(*call).await?),
         }
     }
     let bytes = written.bytes();
-    session.title(format!("{items} items {bytes} bytes")).await
+    session
+        .set_title(format!("{items} items {bytes} bytes"))
+        .await
 }
 
 /// Replays a single message.
@@ -46,9 +52,9 @@ async fn send_message(session: &Session) -> Result<()> {
     while sent < MESSAGE {
         let piece = text.next(PIECE);
         sent += piece.len();
-        session.message(piece).await?;
+        session.send_message(piece).await?;
     }
-    session.title(format!("1 items {sent} bytes")).await
+    session.set_title(format!("1 items {sent} bytes")).await
 }
 
 /// Streams until it is cancelled, at a number of chunks per second or at full speed.
@@ -68,7 +74,7 @@ async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
         while sent < due {
             let chunk = text.next(CHUNK);
             said += chunk.len();
-            turn.message(chunk).await?;
+            turn.send_message(chunk).await?;
             sent += 1;
             if said >= ANSWER {
                 said = 0;
@@ -76,7 +82,7 @@ async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
                 let call = ToolCall::new(format!("look-{calls}"), "Look at what is there")
                     .kind(ToolKind::Read)
                     .status(ToolCallStatus::Completed);
-                turn.tool_call(call).await?;
+                turn.report_tool_call(call).await?;
             }
         }
         if rate.is_none() {

@@ -24,16 +24,16 @@ pub(crate) async fn announce(
         if let Ok(own) = state.access() {
             let tree = Arc::clone(&own.tree);
             let found =
-                tokio::task::spawn_blocking(move || CustomCommands::under(tree.roots())).await;
+                tokio::task::spawn_blocking(move || CustomCommands::find_in(tree.roots())).await;
             commands.set_custom_commands(found.unwrap_or_default());
         }
         commands.available()
     } else {
-        crate::commands::available()
+        crate::commands::available_commands()
     };
     available.extend(state.servers.commands());
     if commands.announced.as_ref() != Some(&available) {
-        session.commands(available.clone()).await?;
+        session.set_commands(available.clone()).await?;
         commands.announced = Some(available);
     }
     Ok(())

@@ -117,7 +117,7 @@ const COMMANDS: [OfflineCommandInfo; 9] = [
 ];
 
 /// Returns the commands to announce to a client.
-pub(crate) fn available() -> Vec<AvailableCommand> {
+pub(crate) fn available_commands() -> Vec<AvailableCommand> {
     COMMANDS
         .iter()
         .map(|about| {
@@ -131,7 +131,7 @@ pub(crate) fn available() -> Vec<AvailableCommand> {
 }
 
 /// Returns a Markdown list of the commands.
-pub(crate) fn help() -> String {
+pub(crate) fn help_text() -> String {
     let mut text = String::new();
     for about in &COMMANDS {
         text.push_str("- `/");
@@ -153,7 +153,7 @@ pub(crate) fn help() -> String {
 }
 
 /// Returns the names of the commands, separated by commas.
-pub(crate) fn names() -> String {
+pub(crate) fn command_names() -> String {
     let names: Vec<String> = COMMANDS
         .iter()
         .map(|about| format!("`/{}`", about.name))

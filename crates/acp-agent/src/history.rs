@@ -35,10 +35,7 @@ pub(crate) struct ModelHistory {
 
 impl StoredHistory {
     pub(crate) fn new(store: Arc<dyn SessionStore>, session: StoredSession) -> Self {
-        Self {
-            store,
-            session: session,
-        }
+        Self { store, session }
     }
 
     pub(crate) fn stored_session(&self) -> &StoredSession {
@@ -83,7 +80,7 @@ impl StoredHistory {
         let missing = untold.finish();
         messages.extend(missing.iter().cloned());
         Ok(ModelHistory {
-            messages: complete_calls(messages),
+            messages: add_missing_results(messages),
             missing_messages: missing,
         })
     }
@@ -106,7 +103,7 @@ impl EntryPages<'_> {
         let page = self
             .history
             .store
-            .read(session.id.clone(), session.version, self.filter, from);
+            .read(session.id.clone(), session.revision, self.filter, from);
         let page = page.await?;
         self.next_entry = page.next;
         Ok(Some(
@@ -170,7 +167,7 @@ impl UnsentMessages {
 }
 
 /// Adds a result to each tool call that has none, because providers reject a conversation with missing results.
-fn complete_calls(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
+fn add_missing_results(messages: Vec<ModelMessage>) -> Vec<ModelMessage> {
     let mut all = Vec::with_capacity(messages.len());
     let mut open: Vec<String> = Vec::new();
     for message in messages {
@@ -257,7 +254,7 @@ mod tests {
             asks(&["d"]),
             ended("d"),
         ];
-        assert_eq!(complete_calls(messages), expected);
+        assert_eq!(add_missing_results(messages), expected);
     }
 
     #[test]

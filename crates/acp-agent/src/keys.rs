@@ -18,14 +18,17 @@ const MAX_FILE_SIZE: u64 = 64 * 1024;
 pub struct Account {
     provider: Provider,
     /// The URL, if it is not the provider's own.
-    address: Option<String>,
+    url: Option<String>,
 }
 
 impl Account {
     /// Creates the account for a URL that uses a provider's wire format.
-    pub(crate) fn at(provider: Provider, address: impl Into<String>) -> Self {
+    pub(crate) fn for_url(provider: Provider, address: impl Into<String>) -> Self {
         let address = Some(address.into());
-        Self { provider, address }
+        Self {
+            provider,
+            url: address,
+        }
     }
 
     /// Returns the provider, or the provider whose wire format the URL uses.
@@ -36,13 +39,13 @@ impl Account {
 
     /// Returns the URL, if it is not the provider's own.
     #[must_use]
-    pub fn address(&self) -> Option<&str> {
-        self.address.as_deref()
+    pub fn url(&self) -> Option<&str> {
+        self.url.as_deref()
     }
 
     /// Returns a name to show to users: the host and port of the URL, or the provider.
     pub(crate) fn host_or_provider(&self) -> &str {
-        let Some(address) = &self.address else {
+        let Some(address) = &self.url else {
             return self.provider.as_str();
         };
         let rest = address
@@ -53,7 +56,7 @@ impl Account {
 
     /// Returns the account's name in the key file.
     fn name(&self) -> String {
-        match &self.address {
+        match &self.url {
             None => self.provider.to_string(),
             Some(address) => format!("{} {address}", self.provider),
         }
@@ -64,14 +67,14 @@ impl From<Provider> for Account {
     fn from(provider: Provider) -> Self {
         Self {
             provider,
-            address: None,
+            url: None,
         }
     }
 }
 
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.address {
+        match &self.url {
             None => f.write_str(self.provider.as_str()),
             Some(address) => write!(f, "{} at {address}", self.provider),
         }
@@ -113,7 +116,7 @@ impl KeySources {
     }
 
     pub(crate) fn is_given(&self, account: &Account) -> bool {
-        self.given_keys().of(account).is_some()
+        self.given_keys().get(account).is_some()
     }
 
     pub(crate) fn key_file(&self) -> Option<&KeyFile> {
@@ -131,7 +134,7 @@ impl KeySources {
     }
 
     /// Reads the key file and returns all keys.
-    pub(crate) fn find(&self) -> Result<KeySet, KeyFileError> {
+    pub(crate) fn read_keys(&self) -> Result<KeySet, KeyFileError> {
         let mut found = self.given_keys();
         if let Some(file) = &self.file {
             for (name, key) in file.read()? {
@@ -146,7 +149,7 @@ impl KeySources {
 pub(crate) struct KeySet(BTreeMap<String, Secret>);
 
 impl KeySet {
-    pub(crate) fn of(&self, account: &Account) -> Option<Secret> {
+    pub(crate) fn get(&self, account: &Account) -> Option<Secret> {
         self.0.get(&account.name()).cloned()
     }
 }
@@ -174,7 +177,7 @@ impl KeyFile {
     ///
     /// # Errors
     /// The file exists and cannot be used, or it cannot be written. In both cases it stays unchanged.
-    pub fn keep(&self, account: &Account, key: &Secret) -> Result<(), KeyFileError> {
+    pub fn store(&self, account: &Account, key: &Secret) -> Result<(), KeyFileError> {
         self.update(|keys| {
             keys.insert(account.name(), key.reveal().to_owned());
         })
@@ -184,7 +187,7 @@ impl KeyFile {
     ///
     /// # Errors
     /// The same as for [`keep`](Self::keep).
-    pub fn forget(&self, account: Option<&Account>) -> Result<usize, KeyFileError> {
+    pub fn remove(&self, account: Option<&Account>) -> Result<usize, KeyFileError> {
         if !self.path.exists() {
             return Ok(0);
         }
@@ -214,8 +217,8 @@ impl KeyFile {
             Ok(private_file::PrivateOpen::ReadableByOthers) => {
                 return Err(KeyFileError::ReadableByOthers { path: path() });
             }
-            Ok(private_file::PrivateOpen::NotOurs) => {
-                return Err(KeyFileError::NotOurs { path: path() });
+            Ok(private_file::PrivateOpen::WrongOwner) => {
+                return Err(KeyFileError::WrongOwner { path: path() });
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
             Err(e) => return Err(self.error(e)),
@@ -227,7 +230,7 @@ impl KeyFile {
             return Err(self.error(format!("file larger than {MAX_FILE_SIZE} bytes")));
         }
         // The parser's message may contain a key, so keep only the line.
-        serde_json::from_str(&text).map_err(|e| KeyFileError::Unreadable {
+        serde_json::from_str(&text).map_err(|e| KeyFileError::Malformed {
             path: path(),
             line: e.line(),
         })
@@ -242,7 +245,7 @@ impl KeyFile {
         let parent = self.path.parent();
         let directory = parent.ok_or_else(|| self.error("not a file path"))?;
         let private = |e| match e {
-            PrivateError::NotOurs { path } => KeyFileError::NotOurs { path },
+            PrivateError::WrongOwner { path } => KeyFileError::WrongOwner { path },
             PrivateError::Failed(why) => self.error(why),
         };
         let directory = private_file::make_private_dir(directory).map_err(private)?;
@@ -284,13 +287,13 @@ pub enum KeyFileError {
     },
     /// The file belongs to another user, or is not a regular file.
     #[error("key file {path} is not a regular file owned by you; remove it and log in again")]
-    NotOurs {
+    WrongOwner {
         /// The path of the file or its directory.
         path: String,
     },
     /// The file is not a JSON object of strings.
     #[error("malformed key file {path}, line {line}; remove it and log in again")]
-    Unreadable {
+    Malformed {
         /// The file's path.
         path: String,
         /// The line with the error, counted from 1.
@@ -314,25 +317,25 @@ mod tests {
     fn a_key_is_found_by_whom_it_is_for() {
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("acp/keys.json"));
-        let elsewhere = Account::at(Provider::OpenAi, "http://a.test/v1/");
-        file.keep(&Provider::OpenAi.into(), &Secret::new("one"))
+        let elsewhere = Account::for_url(Provider::OpenAi, "http://a.test/v1/");
+        file.store(&Provider::OpenAi.into(), &Secret::new("one"))
             .unwrap();
-        file.keep(&elsewhere, &Secret::new("two")).unwrap();
-        file.keep(&Provider::Gemini.into(), &Secret::new("three"))
+        file.store(&elsewhere, &Secret::new("two")).unwrap();
+        file.store(&Provider::Gemini.into(), &Secret::new("three"))
             .unwrap();
         let keys = KeySources::new()
             .with_key(Provider::Gemini, Secret::new("given"))
             .file(file.clone());
-        let found = keys.find().unwrap();
-        let of = |account: &Account| found.of(account).map(|key| key.reveal().to_owned());
+        let found = keys.read_keys().unwrap();
+        let of = |account: &Account| found.get(account).map(|key| key.reveal().to_owned());
         assert_eq!(of(&Provider::OpenAi.into()).as_deref(), Some("one"));
         assert_eq!(of(&elsewhere).as_deref(), Some("two"));
         assert_eq!(of(&Provider::Gemini.into()).as_deref(), Some("given"));
         assert_eq!(of(&Provider::Anthropic.into()), None);
-        assert_eq!(file.forget(Some(&elsewhere)), Ok(1));
-        assert_eq!(file.forget(Some(&elsewhere)), Ok(0));
-        assert_eq!(file.forget(None), Ok(2));
-        assert_eq!(file.forget(None), Ok(0));
+        assert_eq!(file.remove(Some(&elsewhere)), Ok(1));
+        assert_eq!(file.remove(Some(&elsewhere)), Ok(0));
+        assert_eq!(file.remove(None), Ok(2));
+        assert_eq!(file.remove(None), Ok(0));
     }
 
     #[cfg(unix)]
@@ -341,7 +344,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let file = KeyFile::new(dir.path().join("acp/keys.json"));
-        file.keep(&Provider::OpenAi.into(), &Secret::new("sk-1"))
+        file.store(&Provider::OpenAi.into(), &Secret::new("sk-1"))
             .unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(file.path()), 0o600);
@@ -353,7 +356,7 @@ mod tests {
         assert!(refused.to_string().contains("chmod 600"), "{refused}");
         assert_eq!(file.read(), Err(refused.clone()));
         // No key is added to it either.
-        let kept = file.keep(&Provider::Gemini.into(), &Secret::new("x"));
+        let kept = file.store(&Provider::Gemini.into(), &Secret::new("x"));
         assert_eq!(kept, Err(refused));
         std::fs::remove_file(file.path()).unwrap();
         std::os::unix::fs::symlink("/dev/zero", file.path()).unwrap();

@@ -53,9 +53,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    ArchiveSession, Authentication, AuthStatusHandler, SessionStatusHandler, CloseSession,
-    DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt, Recorder,
-    ResumeSession, Session, SessionSetup, SetSessionTitle, SteerTurn, Turn,
+    ArchiveSession, AuthStatusHandler, Authentication, CloseSession, DeleteSession, ForkSession,
+    ListSessions, LoadSession, OpenedSession, Prompt, Recorder, ResumeSession, Session,
+    SessionSetup, SessionStatusHandler, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -116,17 +116,17 @@ impl CodingAgent {
     /// # Errors
     /// The model cannot be used as configured.
     pub fn new(model: &ModelConfig) -> Result<Self, ModelError> {
-        ModelRegistry::of(model).map(Self::with_model_registry)
+        ModelRegistry::from_config(model).map(Self::with_model_registry)
     }
 
     /// Creates an agent with a custom model.
     pub fn with_model(model: impl Model + 'static) -> Self {
-        Self::with_model_registry(ModelRegistry::only(Arc::new(model)))
+        Self::with_model_registry(ModelRegistry::with_single_model(Arc::new(model)))
     }
 
     fn with_model_registry(choice: ModelRegistry) -> Self {
         Self {
-            tools: LazyLock::new(tools::specs),
+            tools: LazyLock::new(tools::tool_specs),
             max_requests: MAX_REQUESTS,
             rules: RuleFiles::new(),
             sessions: AgentSessions::new(choice),
@@ -163,9 +163,9 @@ impl CodingAgent {
     ///
     /// # Errors
     /// Sandboxes are not available on this system, or not with these rules.
-    pub fn sandboxed(mut self, rules: SandboxRules) -> Result<Self, SandboxError> {
+    pub fn sandbox(mut self, rules: SandboxRules) -> Result<Self, SandboxError> {
         // Try it now, so that the error is known before the first session.
-        Sandbox::with(rules.clone())?;
+        Sandbox::from_rules(rules.clone())?;
         self.sessions.set_sandbox(rules);
         Ok(self)
     }
@@ -174,14 +174,14 @@ impl CodingAgent {
     /// same name, the client's is used.
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
-        self.sessions.serve_with(servers);
+        self.sessions.set_mcp_servers(servers);
         self
     }
 
     /// Sets the time limits for MCP servers.
     #[must_use]
     pub fn mcp_limits(mut self, limits: McpLimits) -> Self {
-        self.sessions.wait_for_servers(limits);
+        self.sessions.set_mcp_limits(limits);
         self
     }
 
@@ -213,14 +213,14 @@ impl acp::Agent for CodingAgent {
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
             .embedded_context(true)
-            .image(self.sessions.registry.takes_images())
+            .image(self.sessions.registry.accepts_images())
     }
 
     fn mcp_capabilities(&self) -> McpCapabilities {
         McpCapabilities::new().http(true).sse(true)
     }
 
-    fn additional_directories(&self) -> bool {
+    fn supports_additional_directories(&self) -> bool {
         true
     }
 
@@ -234,31 +234,31 @@ impl acp::Agent for CodingAgent {
     }
 
     fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn archive_session(&self) -> Option<&impl ArchiveSession<Self::State>> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn session_status(&self) -> Option<&impl SessionStatusHandler> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn steer_turn(&self) -> Option<&impl SteerTurn<Self::State>> {
@@ -279,11 +279,11 @@ impl acp::Agent for CodingAgent {
     }
 
     fn list_sessions(&self) -> Option<&impl ListSessions> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     fn delete_session(&self) -> Option<&impl DeleteSession> {
-        self.sessions.persistent()
+        self.sessions.if_persistent()
     }
 
     async fn new_session(
@@ -291,7 +291,7 @@ impl acp::Agent for CodingAgent {
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<OpenedSession<OpenSession>> {
-        self.sessions.begin(session, setup).await
+        self.sessions.open_new(session, setup).await
     }
 
     async fn session_opened(&self, OpenSession { state, .. }: &OpenSession, session: Session) {
@@ -321,7 +321,7 @@ impl acp::Agent for CodingAgent {
                 state.set_mode(mode).await?;
             }
             models::MODEL_OPTION => state.choose_model(value).await?,
-            models::THOUGHT_OPTION => state.choose_thought(value).await?,
+            models::THOUGHT_OPTION => state.choose_thought_level(value).await?,
             _ => {
                 return Err(acp::Error::invalid_params(format!(
                     "config option not found: {option}"
@@ -343,7 +343,7 @@ impl acp::Agent for CodingAgent {
         self.sessions.registry.refresh_in_background().await;
         self.sessions
             .registry
-            .list_for(&state.model_selection())
+            .refresh_lists_for(&state.model_selection())
             .await;
         let options = state.options();
         if turn.config_options() != options {
@@ -366,7 +366,7 @@ impl acp::Agent for CodingAgent {
             workspace: &workspace,
         };
         let ended = running.run(prompt).await;
-        state.turn_ended(workspace.turn.id()).await;
+        state.fold_history(workspace.turn.id()).await;
         ended
     }
 }

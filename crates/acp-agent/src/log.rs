@@ -42,7 +42,7 @@ struct SessionLogState {
 
 impl SessionLog {
     /// Creates the log of a session that is not stored.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn disabled() -> Self {
         Self(None)
     }
 
@@ -52,7 +52,7 @@ impl SessionLog {
         missing: Vec<ModelMessage>,
     ) -> Self {
         let state = SessionLogState {
-            version: kept.version,
+            version: kept.revision,
             properties: kept.properties,
             missing_messages: missing,
         };

@@ -2,14 +2,14 @@
 //!
 //! The user enters a key into the agent's own program in a terminal. The key never passes through the client.
 
-use acp::agent::{AuthContext, Authentication, AuthStatusHandler};
+use acp::agent::{AuthContext, AuthStatusHandler, Authentication};
 use acp::v1::{
     AuthAccount, AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal, AuthState,
     AuthStatusResponse,
 };
 
 use crate::keys::Account;
-use crate::model::error::failure;
+use crate::model::error::to_acp_error;
 use crate::model::provider::name::Provider;
 use crate::models::ModelSelection;
 use crate::sessions::AgentSessions;
@@ -46,8 +46,8 @@ impl Authentication for AgentSessions {
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.registry.refresh_blocking().await;
         let chosen = ModelSelection::default();
-        self.registry.check_key(&chosen).map_err(failure)?;
-        if self.registry.follows_instructions(&chosen) || !self.any_open() {
+        self.registry.check_key(&chosen).map_err(to_acp_error)?;
+        if self.registry.follows_instructions(&chosen) || !self.has_open_sessions() {
             return Ok(());
         }
         let mut error = acp::jsonrpc::Error::auth_required();
@@ -64,7 +64,7 @@ impl Authentication for AgentSessions {
         if let Some(file) = self.registry.keys().key_file() {
             let file = file.clone();
             // This blocks on disk I/O.
-            let forgotten = tokio::task::spawn_blocking(move || file.forget(None)).await;
+            let forgotten = tokio::task::spawn_blocking(move || file.remove(None)).await;
             let forgotten = forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
             forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
         }
@@ -78,7 +78,7 @@ impl AuthStatusHandler for AgentSessions {
         self.registry.refresh_in_background().await;
         let keys = self.registry.keys().clone();
         // This blocks on disk I/O. Errors in the key file are reported where a key is needed.
-        let found = tokio::task::spawn_blocking(move || match keys.find() {
+        let found = tokio::task::spawn_blocking(move || match keys.read_keys() {
             Ok(found) => found,
             Err(_) => keys.given_keys(),
         })
@@ -91,7 +91,7 @@ impl AuthStatusHandler for AgentSessions {
             .map(|model| model.account());
         let accounts: Vec<AuthAccount> = own
             .chain(elsewhere)
-            .filter(|account| found.of(account).is_some())
+            .filter(|account| found.get(account).is_some())
             .map(|account| AuthAccount::new(auth_method_name(&account)))
             .collect();
         let state = match self.registry.check_key(&ModelSelection::default()) {
@@ -106,7 +106,7 @@ impl AuthStatusHandler for AgentSessions {
 
 /// Returns the display name of an account's auth method.
 fn auth_method_name(account: &Account) -> String {
-    match account.address() {
+    match account.url() {
         None => format!("API key for {}", account.provider().title()),
         Some(address) => format!("API key for {address}"),
     }
@@ -115,7 +115,7 @@ fn auth_method_name(account: &Account) -> String {
 fn terminal_auth_method(account: &Account) -> AuthMethod {
     let provider = account.provider();
     let mut args = vec!["login".to_owned(), provider.to_string()];
-    let id = match account.address() {
+    let id = match account.url() {
         None => provider.to_string(),
         Some(address) => {
             args.extend(["--at".to_owned(), address.to_owned()]);

@@ -80,7 +80,7 @@ impl FromStr for Mode {
 pub struct ParseModeError(String);
 
 /// Creates the config option of a session in this mode.
-pub(crate) fn option(mode: Mode) -> SessionConfigOption {
+pub(crate) fn config_option(mode: Mode) -> SessionConfigOption {
     let values = Mode::ALL
         .into_iter()
         .map(|mode| {

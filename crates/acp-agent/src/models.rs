@@ -19,7 +19,7 @@ use crate::keys::{Account, KeyFileError, KeySources};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::interface::Model;
 use crate::model::offline::OfflineModel;
-use crate::model::provider::catalogue::offered;
+use crate::model::provider::catalogue::offered_models;
 use crate::model::provider::config::ProviderModel;
 use crate::model::provider::models::ModelFactory;
 use crate::model::provider::name::Provider;
@@ -67,7 +67,7 @@ struct AvailableModel {
     /// The model, with its key if it has one.
     model: ProviderModel,
     /// Whether the model's key has been removed. Sessions that have chosen the model keep it until they choose another.
-    is_lost: bool,
+    has_lost_key: bool,
 }
 
 /// The model and thought level that a session has chosen.
@@ -78,7 +78,7 @@ pub(crate) struct ModelSelection {
 }
 
 impl ModelSelection {
-    pub(crate) fn of(properties: &SessionProperties) -> Self {
+    pub(crate) fn from_properties(properties: &SessionProperties) -> Self {
         Self {
             model: properties.model.clone(),
             thought: properties.thought_level.clone(),
@@ -94,7 +94,7 @@ pub(crate) struct RoundModel {
 
 impl ModelRegistry {
     /// Creates a registry with only this model.
-    pub(crate) fn only(model: Arc<dyn Model>) -> Self {
+    pub(crate) fn with_single_model(model: Arc<dyn Model>) -> Self {
         Self {
             fixed_model: Some(model),
             ..Self::from_choices(ModelChoices::default())
@@ -102,13 +102,15 @@ impl ModelRegistry {
     }
 
     /// Creates a registry from the configuration.
-    pub(crate) fn of(config: &ModelConfig) -> Result<Self, ModelError> {
+    pub(crate) fn from_config(config: &ModelConfig) -> Result<Self, ModelError> {
         let choices = match config {
-            ModelConfig::Offline => return Ok(Self::only(Arc::new(OfflineModel::new()))),
+            ModelConfig::Offline => {
+                return Ok(Self::with_single_model(Arc::new(OfflineModel::new())));
+            }
             ModelConfig::Scripted(path) => {
                 let script = ScriptedModel::read(path);
                 let script = script.map_err(|e| ModelError::new(e.to_string()))?;
-                return Ok(Self::only(Arc::new(script)));
+                return Ok(Self::with_single_model(Arc::new(script)));
             }
             ModelConfig::Provider(model) => {
                 ModelChoices::default().default_model((**model).clone())
@@ -158,7 +160,7 @@ impl ModelRegistry {
         if self.fixed_model.is_some() {
             return;
         }
-        let (keys, wrong) = match self.choices.keys.find() {
+        let (keys, wrong) = match self.choices.keys.read_keys() {
             Ok(keys) => (keys, None),
             Err(error) => {
                 tracing::warn!(%error, "cannot read keys");
@@ -172,8 +174,8 @@ impl ModelRegistry {
         let asked_for = self.choices.default.is_some();
         for (n, model) in self.configured_models().enumerate() {
             let mut model = model.clone();
-            model.key = model.key.take().or_else(|| keys.of(&model.account()));
-            model.keys_unread = offer.key_file_error.as_ref().map(ToString::to_string);
+            model.key = model.key.take().or_else(|| keys.get(&model.account()));
+            model.key_file_error = offer.key_file_error.as_ref().map(ToString::to_string);
             // The default model stays without a key. The missing key is reported when the model is used.
             if (n == 0 && asked_for) || !model.lacks_key() {
                 offer.add(model);
@@ -199,10 +201,10 @@ impl ModelRegistry {
         // The user replaced this provider with another server, and its key may be for that server.
         let providers = Provider::ALL.into_iter();
         for provider in providers.filter(|provider| Some(*provider) != replaced) {
-            let Some(key) = keys.of(&provider.into()) else {
+            let Some(key) = keys.get(&provider.into()) else {
                 continue;
             };
-            for name in offered(provider) {
+            for name in offered_models(provider) {
                 offer.add(ProviderModel::new(provider, *name).key(key.clone()));
             }
         }
@@ -233,7 +235,7 @@ impl ModelRegistry {
 
     /// Gets the lists of models from all servers at the user's URLs at the same time, unless that was done recently. If
     /// a server fails, its previous list is kept.
-    pub(crate) async fn list(self: &Arc<Self>) {
+    pub(crate) async fn refresh_lists(self: &Arc<Self>) {
         if self.fixed_model.is_some() {
             return;
         }
@@ -265,7 +267,7 @@ impl ModelRegistry {
     }
 
     /// Gets the lists of models if the chosen model is unknown, because a server may have added it.
-    pub(crate) async fn list_for(self: &Arc<Self>, chosen: &ModelSelection) {
+    pub(crate) async fn refresh_lists_for(self: &Arc<Self>, chosen: &ModelSelection) {
         if let Some(model) = &chosen.model
             && !self
                 .available_models()
@@ -273,7 +275,7 @@ impl ModelRegistry {
                 .iter()
                 .any(|known| known.id == *model)
         {
-            self.list().await;
+            self.refresh_lists().await;
         }
     }
 
@@ -287,14 +289,14 @@ impl ModelRegistry {
     }
 
     /// Returns `true` if any available model accepts images.
-    pub(crate) fn takes_images(&self) -> bool {
+    pub(crate) fn accepts_images(&self) -> bool {
         if let Some(only) = &self.fixed_model {
-            return only.takes_images();
+            return only.accepts_images();
         }
         let offer = self.available_models();
         offer.available().any(|offered| {
             let model = self.models.model(offered.model.clone());
-            model.is_ok_and(|model| model.takes_images())
+            model.is_ok_and(|model| model.accepts_images())
         })
     }
 
@@ -318,7 +320,7 @@ impl ModelRegistry {
     /// Returns `true` if the selected model follows instructions in natural language.
     pub(crate) fn follows_instructions(&self, chosen: &ModelSelection) -> bool {
         match &self.fixed_model {
-            Some(only) => only.understands(),
+            Some(only) => only.understands_language(),
             None => self.available_models().find_selected(chosen).is_some(),
         }
     }
@@ -337,9 +339,10 @@ impl ModelRegistry {
             &offer.key_file_error,
         ) {
             let why = format!("no model available: {wrong}");
-            return Err(ModelError::of(ModelErrorKind::Unauthorized, why));
+            return Err(ModelError::with_kind(ModelErrorKind::Unauthorized, why));
         }
-        let lacks_key = |offered: &&AvailableModel| offered.model.lacks_key() && !offered.is_lost;
+        let lacks_key =
+            |offered: &&AvailableModel| offered.model.lacks_key() && !offered.has_lost_key;
         let Some(offered) = offer.find_selected(chosen).filter(lacks_key) else {
             return Ok(());
         };
@@ -351,11 +354,11 @@ impl ModelRegistry {
             }
             None => format!("{model}: API key not found; set {variable}"),
         };
-        Err(ModelError::of(ModelErrorKind::Unauthorized, why))
+        Err(ModelError::with_kind(ModelErrorKind::Unauthorized, why))
     }
 
     /// Returns the config options of a session that has made this selection.
-    pub(crate) fn options(&self, chosen: &ModelSelection) -> Vec<SessionConfigOption> {
+    pub(crate) fn config_options(&self, chosen: &ModelSelection) -> Vec<SessionConfigOption> {
         let offer = self.available_models();
         let Some(current) = offer
             .find_selected(chosen)
@@ -364,7 +367,7 @@ impl ModelRegistry {
             return Vec::new();
         };
         let all = offer.models.iter();
-        let values = all.filter(|offered| !offered.is_lost || offered.id == current.id);
+        let values = all.filter(|offered| !offered.has_lost_key || offered.id == current.id);
         let values = values.map(AvailableModel::to_config_value).collect();
         let select = SessionConfigSelect::new(current.id.as_str(), values);
         let mut options = vec![
@@ -415,7 +418,7 @@ impl AvailableModels {
         self.models.push(AvailableModel {
             id,
             model,
-            is_lost: false,
+            has_lost_key: false,
         });
     }
 
@@ -426,17 +429,17 @@ impl AvailableModels {
         }
         let mut model = before.model.clone();
         model.key = None;
-        model.keys_unread = self.key_file_error.as_ref().map(ToString::to_string);
+        model.key_file_error = self.key_file_error.as_ref().map(ToString::to_string);
         self.models.push(AvailableModel {
             id: before.id.clone(),
             model,
-            is_lost: true,
+            has_lost_key: true,
         });
     }
 
     /// Returns the models that can be chosen.
     fn available(&self) -> impl Iterator<Item = &AvailableModel> {
-        self.models.iter().filter(|offered| !offered.is_lost)
+        self.models.iter().filter(|offered| !offered.has_lost_key)
     }
 
     /// Returns one model for each server at the user's URLs whose key is known, if it requires one.

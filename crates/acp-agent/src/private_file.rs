@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) enum PrivateError {
     /// The file or directory belongs to another user.
-    NotOurs { path: String },
+    WrongOwner { path: String },
     /// Any other error, as a message.
     Failed(String),
 }
@@ -21,7 +21,7 @@ pub(crate) enum PrivateOpen {
     #[cfg_attr(not(unix), allow(dead_code))]
     ReadableByOthers,
     /// The file belongs to another user, or is not a regular file.
-    NotOurs,
+    WrongOwner,
 }
 
 /// Opens a file for reading and checks that it is private. Does not follow symlinks and does not block.
@@ -47,7 +47,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateError> {
         Err(e) => return Err(failed(e)),
     }
     let path = path.canonicalize().map_err(failed)?;
-    system::close(&path)?;
+    system::restrict_access(&path)?;
     Ok(path)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn make_private_dir(path: &Path) -> Result<PathBuf, PrivateError> {
 pub(crate) fn make_private_file(path: &Path) -> Result<(), PrivateError> {
     match system::new(path).map(drop) {
         Ok(()) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => system::close(path),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => system::restrict_access(path),
         Err(e) => Err(PrivateError::Failed(format!("{}: {e}", path.display()))),
     }
 }
@@ -66,7 +66,7 @@ pub(crate) fn make_private_file(path: &Path) -> Result<(), PrivateError> {
 pub(crate) fn restrict_existing_file(path: &Path) -> Result<(), PrivateError> {
     match path.symlink_metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        _ => system::close(path),
+        _ => system::restrict_access(path),
     }
 }
 
@@ -87,13 +87,13 @@ mod system {
             .open(path);
         let file = match file {
             Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-                return Ok(PrivateOpen::NotOurs);
+                return Ok(PrivateOpen::WrongOwner);
             }
             file => file?,
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Ok(PrivateOpen::NotOurs);
+            return Ok(PrivateOpen::WrongOwner);
         }
         Ok(match metadata.permissions().mode() & 0o077 {
             0 => PrivateOpen::Private(file),
@@ -114,12 +114,12 @@ mod system {
     }
 
     /// Removes all permissions of other users.
-    pub(super) fn close(path: &Path) -> Result<(), PrivateError> {
+    pub(super) fn restrict_access(path: &Path) -> Result<(), PrivateError> {
         let failed =
             |e: &dyn std::fmt::Display| PrivateError::Failed(format!("{}: {e}", path.display()));
         let metadata = path.symlink_metadata().map_err(|e| failed(&e))?;
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(PrivateError::NotOurs {
+            return Err(PrivateError::WrongOwner {
                 path: path.display().to_string(),
             });
         }
@@ -150,7 +150,7 @@ mod system {
         let file = File::open(path)?;
         Ok(match file.metadata()?.is_file() {
             true => PrivateOpen::Private(file),
-            false => PrivateOpen::NotOurs,
+            false => PrivateOpen::WrongOwner,
         })
     }
 

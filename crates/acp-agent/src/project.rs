@@ -52,7 +52,7 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     if has("package.json") {
         match clues.texts.get("package.json") {
             None => return ProjectHint::Read("package.json"),
-            Some(Some(text)) if npm_has_tests(text) => {
+            Some(Some(text)) if has_npm_tests(text) => {
                 return found("npm test", "`package.json` has a `test` script");
             }
             Some(_) => {}
@@ -86,7 +86,7 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     {
         match clues.texts.get(makefile) {
             None => return ProjectHint::Read(makefile),
-            Some(Some(text)) if make_has_tests(text) => {
+            Some(Some(text)) if has_make_tests(text) => {
                 return found("make test", "the makefile has a `test` target");
             }
             Some(_) => {}
@@ -95,7 +95,7 @@ pub(crate) fn test_command(clues: &ProjectFiles<'_>) -> ProjectHint {
     ProjectHint::Nothing
 }
 
-fn npm_has_tests(package: &str) -> bool {
+fn has_npm_tests(package: &str) -> bool {
     let package: Value = serde_json::from_str(package).unwrap_or_default();
     package
         .pointer("/scripts/test")
@@ -104,7 +104,7 @@ fn npm_has_tests(package: &str) -> bool {
         .is_some_and(|script| !script.contains("no test specified"))
 }
 
-fn make_has_tests(makefile: &str) -> bool {
+fn has_make_tests(makefile: &str) -> bool {
     makefile.lines().any(|line| {
         let Some((targets, rest)) = line.split_once(':') else {
             return false;

@@ -18,10 +18,10 @@ use serde_json::Value;
 
 use crate::context::compaction_update::show_compaction;
 use crate::history::StoredHistory;
-use crate::reported_call::text;
+use crate::reported_call::text_content;
 use crate::store::entry::StoreEntryContent;
 use crate::store::stored_session::EntryFilter;
-use crate::text::{fenced, tail};
+use crate::text::{code_block, tail};
 
 /// The maximum size of a terminal's output that is shown as text, in bytes. The end of the output is kept.
 const MAX_OUTPUT_BYTES: usize = 64 * 1024;
@@ -111,17 +111,17 @@ impl HistoryReplay<'_> {
                 }
                 let update =
                     self.chunk_or_message(chunk, Update::UserMessageChunk, Update::UserMessage);
-                self.session.update(update).await
+                self.session.send_update(update).await
             }
             Update::AgentMessageChunk(chunk) => {
                 let update =
                     self.chunk_or_message(chunk, Update::AgentMessageChunk, Update::AgentMessage);
-                self.session.update(update).await
+                self.session.send_update(update).await
             }
             Update::AgentThoughtChunk(chunk) => {
                 let update =
                     self.chunk_or_message(chunk, Update::AgentThoughtChunk, Update::AgentThought);
-                self.session.update(update).await
+                self.session.send_update(update).await
             }
             Update::ToolCallUpdate(call) if call.is_new => self.start_call(*call).await,
             Update::ToolCallUpdate(update) => self.update_call(*update).await,
@@ -132,10 +132,10 @@ impl HistoryReplay<'_> {
                 self.compaction = runs.then(|| update.compaction_id.clone());
                 show_compaction(self.session, *update).await
             }
-            Update::Notice(notice) => self.session.notice(*notice).await,
+            Update::Notice(notice) => self.session.show_notice(*notice).await,
             Update::TerminalUpdate(update) => self.send_terminal(*update).await,
             Update::TerminalOutputChunk(chunk) => self.send_output(chunk).await,
-            update => match self.session.update(update).await {
+            update => match self.session.send_update(update).await {
                 // Version 1 cannot express this update, and this agent has no other way to show it.
                 Err(acp::Error::Unsupported { .. }) => Ok(()),
                 told => told,
@@ -165,8 +165,12 @@ impl HistoryReplay<'_> {
             Some(V1::PlanUpdate(PlanUpdateV1 {
                 plan: PlanUpdateContent::Items(plan),
                 ..
-            })) => self.session.plan_by_id(plan.plan_id, plan.entries).await,
-            Some(update) => self.session.update(update).await,
+            })) => {
+                self.session
+                    .set_plan_by_id(plan.plan_id, plan.entries)
+                    .await
+            }
+            Some(update) => self.session.send_update(update).await,
             None => Ok(()),
         }
     }
@@ -235,7 +239,7 @@ impl HistoryReplay<'_> {
 
     async fn send_tool_call(&self, update: ToolCallPatch) -> acp::Result<()> {
         let update = Update::ToolCallUpdate(update.into());
-        self.session.update(update).await
+        self.session.send_update(update).await
     }
 
     /// Converts a status to the protocol version of the connection.
@@ -260,19 +264,26 @@ impl HistoryReplay<'_> {
                 Some(printed) => {
                     let printed = String::from_utf8_lossy(printed);
                     let printed = tail(&printed, MAX_OUTPUT_BYTES);
-                    shown.extend((!printed.is_empty()).then(|| text(fenced(printed)).into()));
+                    shown.extend(
+                        (!printed.is_empty()).then(|| text_content(code_block(printed)).into()),
+                    );
                 }
                 None if all => {
                     let output = call.raw_output.as_ref().and_then(|data| data.get("output"));
                     let output = output.and_then(Value::as_str);
-                    let output = output.map(|output| text(fenced(tail(output, MAX_OUTPUT_BYTES))));
-                    shown.push(output.unwrap_or_else(|| text(OUTPUT_NOT_STORED)).into());
+                    let output = output
+                        .map(|output| text_content(code_block(tail(output, MAX_OUTPUT_BYTES))));
+                    shown.push(
+                        output
+                            .unwrap_or_else(|| text_content(OUTPUT_NOT_STORED))
+                            .into(),
+                    );
                 }
                 None => {}
             }
         }
         if call.is_cancelled && !self.is_v2 {
-            shown.push(text("Cancelled.").into());
+            shown.push(text_content("Cancelled.").into());
         }
         shown
     }
@@ -294,7 +305,7 @@ impl HistoryReplay<'_> {
         }
         if self.is_v2 {
             self.session
-                .update(Update::TerminalUpdate(update.into()))
+                .send_update(Update::TerminalUpdate(update.into()))
                 .await?;
         }
         Ok(())
@@ -304,7 +315,7 @@ impl HistoryReplay<'_> {
         if self.is_v2 {
             self.terminals.entry(chunk.terminal_id.clone()).or_default();
             let update = Update::TerminalOutputChunk(chunk);
-            return self.session.update(update).await;
+            return self.session.send_update(update).await;
         }
         let printed = self.terminals.entry(chunk.terminal_id).or_default();
         printed.extend(STANDARD.decode(&chunk.data).unwrap_or_default());
@@ -319,7 +330,7 @@ impl HistoryReplay<'_> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.call_content(&call, true);
             if !call.has_ended {
-                content.push(text(UNFINISHED).into());
+                content.push(text_content(UNFINISHED).into());
                 call.set_status(&ToolCallStatus::Failed);
             } else if content == call.shown_content {
                 continue;

@@ -44,7 +44,7 @@ impl ReportedCall {
             deferred_update: ToolCallUpdate::new(&call.tool_call_id),
         };
         Ok(Self {
-            handle: turn.tool_call(call).await?,
+            handle: turn.report_tool_call(call).await?,
             is_v2: turn.client().version() == ProtocolVersion::V2,
             state: Mutex::new(state),
         })
@@ -84,7 +84,7 @@ impl ReportedCall {
             update.status = Some(state.status.clone());
             update
         };
-        self.handle.update(update).await
+        self.handle.send_update(update).await
     }
 
     /// Defers a change until the next update is sent.
@@ -104,14 +104,14 @@ impl ReportedCall {
     }
 
     /// Reports the content of the call. It replaces earlier content.
-    pub(crate) async fn content(&self, content: Vec<ToolCallContent>) -> acp::Result<()> {
+    pub(crate) async fn set_content(&self, content: Vec<ToolCallContent>) -> acp::Result<()> {
         self.update(self.new_update().content(content)).await
     }
 
     /// Reports that the call failed, with the reason in place of its content.
     pub(crate) async fn fail(&self, why: impl Into<String>) -> acp::Result<()> {
         let update = self.new_update().status(ToolCallStatus::Failed);
-        self.update(update.content(vec![text(why)])).await
+        self.update(update.content(vec![text_content(why)])).await
     }
 
     /// Reports that the call was cancelled with its turn. Its content stays.
@@ -125,7 +125,7 @@ impl ReportedCall {
             let shown = shown.or(state.reported.content.as_ref()).cloned();
             drop(state);
             let mut content = shown.unwrap_or_default();
-            content.push(text("Cancelled."));
+            content.push(text_content("Cancelled."));
             update = update.status(ToolCallStatus::Failed).content(content);
         }
         self.update(update).await
@@ -133,7 +133,7 @@ impl ReportedCall {
 }
 
 /// Creates content that consists of text.
-pub(crate) fn text(text: impl Into<String>) -> ToolCallContent {
+pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
     ContentBlock::text(text).into()
 }
 

@@ -17,7 +17,7 @@ use crate::context::conversation::Conversation;
 use crate::log::SessionLog;
 use crate::mcp::servers::SessionMcpServers;
 use crate::mode::{self, Mode};
-use crate::model::error::failure;
+use crate::model::error::to_acp_error;
 use crate::model::message::ModelMessage;
 use crate::models::{ModelRegistry, ModelSelection, RoundModel};
 use crate::permission::subject::AlwaysSubject;
@@ -95,7 +95,7 @@ impl SessionState {
         let changing = MutableSessionState {
             // A mode of a later version becomes the default, which never allows more than the user chose.
             mode: properties.mode.parse().unwrap_or_default(),
-            selection: ModelSelection::of(properties),
+            selection: ModelSelection::from_properties(properties),
             always_answers: here
                 .map(|answer| (answer.subject.clone(), answer.allowed))
                 .collect(),
@@ -111,7 +111,7 @@ impl SessionState {
             registry: choice,
             mutable: Mutex::new(changing),
             servers: SessionMcpServers::default(),
-            conversation: tokio::sync::Mutex::new(Conversation::of(conversation)),
+            conversation: tokio::sync::Mutex::new(Conversation::from_messages(conversation)),
             commands: tokio::sync::Mutex::default(),
             steering: Steering::default(),
             client_prompt: properties.client_prompt.clone(),
@@ -152,7 +152,7 @@ impl SessionState {
         Ok(())
     }
 
-    pub(crate) async fn choose_thought(&self, id: String) -> Result<(), StoreError> {
+    pub(crate) async fn choose_thought_level(&self, id: String) -> Result<(), StoreError> {
         let value = id.clone();
         self.log
             .change(move |properties| properties.thought_level = Some(value))
@@ -165,7 +165,7 @@ impl SessionState {
     pub(crate) fn round_model(&self) -> acp::Result<RoundModel> {
         self.registry
             .round_model(&self.model_selection())
-            .map_err(failure)
+            .map_err(to_acp_error)
     }
 
     /// Returns `true` if the session's model follows instructions in natural language.
@@ -175,8 +175,8 @@ impl SessionState {
 
     /// Returns the session's config options, most important first (Session Config Options, "Option Ordering").
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
-        let mut options = vec![mode::option(self.mode())];
-        options.extend(self.registry.options(&self.model_selection()));
+        let mut options = vec![mode::config_option(self.mode())];
+        options.extend(self.registry.config_options(&self.model_selection()));
         options
     }
 
@@ -253,11 +253,14 @@ impl SessionState {
 
     /// Gives a session without a title one that is derived from the prompt (see `title.rs`). Returns the new title, if
     /// there is one.
-    pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
+    pub(crate) async fn derive_title(
+        &self,
+        prompt: &[ContentBlock],
+    ) -> Result<Option<String>, StoreError> {
         if self.lock_mutable().title.is_some() {
             return Ok(None);
         }
-        let Some(title) = crate::title::title(prompt) else {
+        let Some(title) = crate::title::title_from_prompt(prompt) else {
             return Ok(None);
         };
         let value = title.clone();
@@ -286,7 +289,7 @@ impl SessionState {
     }
 
     /// Folds the stored history after a turn has ended.
-    pub(crate) async fn turn_ended(&self, id: &SessionId) {
+    pub(crate) async fn fold_history(&self, id: &SessionId) {
         if let Err(error) = self.log.fold().await {
             // The history stays unfolded; nothing is lost.
             tracing::warn!(session = %id, %error, "cannot compact the stored session");

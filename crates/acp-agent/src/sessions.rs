@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use acp::Update;
 use acp::agent::{
-    ArchiveSession, SessionStatusHandler, CloseSession, DeleteSession, ForkSession, ListSessions,
-    LoadSession, OpenedSession, Prompt, Recorder, ResumeSession, Session, SessionSetup,
+    ArchiveSession, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession,
+    OpenedSession, Prompt, Recorder, ResumeSession, Session, SessionSetup, SessionStatusHandler,
     SetSessionTitle, SteerTurn,
 };
 use acp::v1::{
@@ -17,11 +17,11 @@ use jiff::Timestamp;
 
 use crate::history::{ModelHistory, StoredHistory};
 use crate::log::SessionLog;
-use crate::mcp::connect::joined;
+use crate::mcp::connect::merge_servers;
 use crate::mcp::limits::McpLimits;
 use crate::mcp::servers::SessionMcpServers;
 use crate::mode::Mode;
-use crate::model::error::failure;
+use crate::model::error::to_acp_error;
 use crate::model::message::ModelMessage;
 use crate::models::{ModelRegistry, ModelSelection};
 use crate::replay::replay;
@@ -74,21 +74,21 @@ impl AgentSessions {
         self.sandbox = Some(rules);
     }
 
-    pub(crate) fn serve_with(&mut self, servers: Vec<McpServer>) {
+    pub(crate) fn set_mcp_servers(&mut self, servers: Vec<McpServer>) {
         self.servers = servers;
     }
 
-    pub(crate) fn wait_for_servers(&mut self, limits: McpLimits) {
+    pub(crate) fn set_mcp_limits(&mut self, limits: McpLimits) {
         self.limits = limits;
     }
 
     /// Returns `true` if any session is open.
-    pub(crate) fn any_open(&self) -> bool {
+    pub(crate) fn has_open_sessions(&self) -> bool {
         Arc::strong_count(&self.open_count) > 1
     }
 
     /// Returns `self` if the agent stores sessions, otherwise `None`.
-    pub(crate) fn persistent(&self) -> Option<&Self> {
+    pub(crate) fn if_persistent(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)
     }
 
@@ -98,7 +98,7 @@ impl AgentSessions {
     }
 
     /// Opens a new session.
-    pub(crate) async fn begin(
+    pub(crate) async fn open_new(
         &self,
         session: &Session,
         setup: SessionSetup,
@@ -113,7 +113,7 @@ impl AgentSessions {
             ..SessionProperties::default()
         };
         let log = match &self.store {
-            None => SessionLog::none(),
+            None => SessionLog::disabled(),
             Some(store) => {
                 let stored = store.create(session.id().clone(), properties.clone());
                 SessionLog::new(Arc::clone(store), stored.await?, Vec::new())
@@ -134,8 +134,10 @@ impl AgentSessions {
         let own = self.open_access(session).await?;
         let stored = store.find(session.id().clone()).await?;
         let past = StoredHistory::new(Arc::clone(store), stored);
-        self.check_authorized(&ModelSelection::of(&past.stored_session().properties))
-            .await?;
+        self.check_authorized(&ModelSelection::from_properties(
+            &past.stored_session().properties,
+        ))
+        .await?;
         let ModelHistory {
             messages,
             missing_messages: missing,
@@ -172,7 +174,7 @@ impl AgentSessions {
         setup: SessionSetup,
         mut state: SessionState,
     ) -> OpenedSession<OpenSession> {
-        let servers = joined(setup.mcp_servers, &self.servers);
+        let servers = merge_servers(setup.mcp_servers, &self.servers);
         state.servers = SessionMcpServers::start(servers, session, self.limits);
         let options = state.options();
         let open = OpenSession {
@@ -200,7 +202,7 @@ impl AgentSessions {
     /// again first.
     async fn check_authorized(&self, chosen: &ModelSelection) -> acp::Result<()> {
         self.registry.refresh_in_background().await;
-        self.registry.check_key(chosen).map_err(failure)
+        self.registry.check_key(chosen).map_err(to_acp_error)
     }
 
     /// Lists the models of the servers at the user's URLs. If they have changed, sends the session's config options to
@@ -210,7 +212,7 @@ impl AgentSessions {
         // The task must not keep a closed session alive.
         let state = Arc::downgrade(state);
         tokio::spawn(async move {
-            choice.list().await;
+            choice.refresh_lists().await;
             let Some(state) = state.upgrade() else {
                 return;
             };
@@ -343,7 +345,7 @@ impl SetSessionTitle<OpenSession> for AgentSessions {
         id: &SessionId,
         title: &str,
     ) -> acp::Result<String> {
-        let title = crate::title::of_person(title)
+        let title = crate::title::clean_user_title(title)
             .ok_or_else(|| acp::Error::invalid_params("the title must not be empty"))?;
         match open {
             Some(open) => open.state.rename(&title).await?,
@@ -353,7 +355,7 @@ impl SetSessionTitle<OpenSession> for AgentSessions {
                 let mut properties = stored.properties;
                 properties.title = Some(title.clone());
                 store
-                    .append(id.clone(), stored.version, Vec::new(), Some(properties))
+                    .append(id.clone(), stored.revision, Vec::new(), Some(properties))
                     .await?;
             }
         }
@@ -366,7 +368,7 @@ impl AgentSessions {
         let store = self.store()?;
         let StoredSession {
             mut properties,
-            version,
+            revision: version,
             ..
         } = store.find(id.clone()).await?;
         if properties.archived != archived {

@@ -1,7 +1,7 @@
 //! Functions to shorten and quote text.
 
 /// Returns the first line of a text, truncated to 120 characters. Appends ` …` if anything was left out.
-pub(crate) fn one_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     const MAX_CHARS: usize = 120;
     let mut line = text.lines().next().unwrap_or_default().trim_end();
     let mut cut = line.len() < text.trim_end().len();
@@ -16,7 +16,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Formats text as a Markdown code block.
-pub(crate) fn fenced(text: &str) -> String {
+pub(crate) fn code_block(text: &str) -> String {
     let mut longest = 0;
     let mut run = 0;
     for c in text.chars() {
@@ -56,8 +56,8 @@ mod tests {
 
     #[test]
     fn fences_are_longer_than_what_they_hold() {
-        assert_eq!(fenced("a"), "```\na\n```");
-        assert_eq!(fenced("a ``` b\n"), "````\na ``` b\n````");
+        assert_eq!(code_block("a"), "```\na\n```");
+        assert_eq!(code_block("a ``` b\n"), "````\na ``` b\n````");
     }
 
     #[test]

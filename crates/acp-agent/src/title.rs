@@ -3,7 +3,7 @@
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
-use crate::text::{head, one_line};
+use crate::text::{first_line, head};
 
 /// The maximum number of bytes of a prompt that are searched for a title.
 const MAX_SEARCHED_BYTES: usize = 16 * 1024;
@@ -14,7 +14,7 @@ const UNINFORMATIVE_PROMPTS: [&str; 2] = ["/help", "/compact"];
 
 /// Returns the title of a session with this first prompt: the first line that contains words, without Markdown. If
 /// there is no text, returns the name of an attachment.
-pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
+pub(crate) fn title_from_prompt(prompt: &[ContentBlock]) -> Option<String> {
     let mut texts = prompt.iter().filter_map(ContentBlock::as_text).peekable();
     if let Some(text) = texts.peek()
         && UNINFORMATIVE_PROMPTS.contains(&text.trim())
@@ -24,14 +24,14 @@ pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
     texts
         .find_map(|text| head(text, MAX_SEARCHED_BYTES).lines().find_map(title_words))
         .or_else(|| prompt.iter().find_map(attachment_name))
-        .map(|title| one_line(&title))
+        .map(|title| first_line(&title))
 }
 
 /// Cleans a title that the user chose. Returns `None` if nothing visible remains.
-pub(crate) fn of_person(title: &str) -> Option<String> {
+pub(crate) fn clean_user_title(title: &str) -> Option<String> {
     let title = clean_text(title);
     let title = title.trim();
-    (!title.is_empty()).then(|| one_line(title))
+    (!title.is_empty()).then(|| first_line(title))
 }
 
 /// Returns the text of a line without Markdown, or `None` if it contains no words.
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Option<String> {
-        title(&[ContentBlock::text(text)])
+        title_from_prompt(&[ContentBlock::text(text)])
     }
 
     #[test]
@@ -192,11 +192,11 @@ mod tests {
         let embedded = ContentBlock::Resource(embedded.into());
         for (block, expected) in [(&link, "notes.md"), (&embedded, "plan.md")] {
             let block = std::slice::from_ref(block);
-            assert_eq!(title(block).as_deref(), Some(expected));
+            assert_eq!(title_from_prompt(block).as_deref(), Some(expected));
         }
         let typed = ContentBlock::text("sum it up");
         assert_eq!(
-            title(&[embedded, link, typed]).as_deref(),
+            title_from_prompt(&[embedded, link, typed]).as_deref(),
             Some("sum it up")
         );
     }

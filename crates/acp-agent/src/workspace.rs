@@ -33,7 +33,7 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// Makes a path absolute, as the protocol requires. A relative path is resolved against the working directory.
     pub(crate) fn absolute_path(&self, path: &str) -> String {
-        absolute(self.turn.cwd(), path)
+        resolve_path(self.turn.cwd(), path)
     }
 
     /// Formats a path for display: relative to the working directory, if it is inside.
@@ -78,7 +78,10 @@ impl Workspace {
 
     /// Runs work that must not be interrupted. Returns `None` if it is not done within [`CANCEL_GRACE`] after the turn was
     /// cancelled.
-    pub(crate) async fn finish<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    pub(crate) async fn finish_despite_cancel<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         let given_up = async {
             self.turn.cancelled().await;
             tokio::time::sleep(CANCEL_GRACE).await;
@@ -108,7 +111,7 @@ impl Workspace {
     }
 
     /// Reads a whole text file. Returns `None` if it does not exist.
-    pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, ToolFailure> {
+    pub(crate) async fn read_if_exists(&self, path: &str) -> Result<Option<String>, ToolFailure> {
         match self.read(path, None, None).await {
             Ok(text) => Ok(Some(text)),
             Err(ToolFailure::NotFound(_)) => Ok(None),
@@ -126,10 +129,11 @@ impl Workspace {
             ));
         };
         let written = if self.turn.client().capabilities().fs.write_text_file {
-            self.finish(self.turn.write_text_file(path, text)).await
+            self.finish_despite_cancel(self.turn.write_text_file(path, text))
+                .await
         } else {
             let write = self.access()?.files.write_text(Path::new(path), text);
-            self.finish(write)
+            self.finish_despite_cancel(write)
                 .await
                 .map(|written| written.map_err(acp::Error::Rpc))
         };
@@ -138,7 +142,7 @@ impl Workspace {
         let sandbox = self.access().ok().and_then(|own| own.sandbox.clone());
         if let Some(sandbox) = sandbox {
             let path = PathBuf::from(path);
-            let _ = tokio::task::spawn_blocking(move || sandbox.accept(&path)).await;
+            let _ = tokio::task::spawn_blocking(move || sandbox.accept_change(&path)).await;
         }
         match written {
             Some(written) => Ok(written?),
@@ -167,7 +171,7 @@ impl Workspace {
 }
 
 /// Resolves a relative path against `cwd`.
-fn absolute(cwd: &str, path: &str) -> String {
+fn resolve_path(cwd: &str, path: &str) -> String {
     if path.starts_with('/') || Path::new(path).is_absolute() {
         return path.to_owned();
     }
@@ -195,7 +199,7 @@ mod tests {
             ("", "/w"),
             ("/x/a", "/x/a"),
         ] {
-            assert_eq!(absolute("/w", path), expected);
+            assert_eq!(resolve_path("/w", path), expected);
         }
     }
 }

@@ -15,10 +15,10 @@ use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
 /// A method that no agent knows.
-pub(super) const UNKNOWN: &str = "_acp-check/unknown";
+pub(super) const UNKNOWN_METHOD: &str = "_acp-check/unknown";
 
 /// The id of a session that does not exist.
-pub(super) const NO_SESSION: &str = "acp-check-no-such-session";
+pub(super) const UNKNOWN_SESSION: &str = "acp-check-no-such-session";
 
 /// How long to watch for messages that must not arrive.
 pub(super) const QUIET: Duration = Duration::from_millis(200);
@@ -34,9 +34,9 @@ pub struct AgentHarness {
     /// All messages from the agent, in order. [`updates`](Self::updates) and [`requests`](Self::requests) filter them.
     pub messages: Vec<ReceivedMessage>,
     /// Requests from the agent that the check must respond to itself: id, method, `params`.
-    pub held: Vec<(Value, String, Value)>,
+    pub held_requests: Vec<(Value, String, Value)>,
     /// The response to `initialize`, once it has arrived.
-    pub initialized: Option<Value>,
+    pub initialize_response: Option<Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
     process: Option<Arc<acp_host::AgentProcess>>,
@@ -50,13 +50,13 @@ impl AgentHarness {
         options: Arc<CheckOptions>,
         version: SchemaVersion,
     ) -> Self {
-        let patience = options.patience;
+        let patience = options.timeout;
         Self {
             wire: Wire::new(started.transport, version, Direction::ToAgent, patience),
             host: CheckHost::new(),
             messages: Vec::new(),
-            held: Vec::new(),
-            initialized: None,
+            held_requests: Vec::new(),
+            initialize_response: None,
             directory: place,
             options,
             process: started.process,
@@ -77,7 +77,7 @@ impl AgentHarness {
 
     /// Returns the temporary directory of the check.
     #[must_use]
-    pub fn place(&self) -> &CheckDirectory {
+    pub fn directory(&self) -> &CheckDirectory {
         &self.directory
     }
 
@@ -95,14 +95,14 @@ impl AgentHarness {
 
     /// Returns the text of the prompt that makes the agent do a task.
     #[must_use]
-    pub fn text_for(&self, task: AgentTask) -> String {
-        self.options.text_for(task)
+    pub fn prompt_text(&self, task: AgentTask) -> String {
+        self.options.prompt_for(task)
     }
 
     /// Returns the time limit for one turn.
     #[must_use]
-    pub fn turn_patience(&self) -> Duration {
-        self.options.turn_patience
+    pub fn turn_timeout(&self) -> Duration {
+        self.options.turn_timeout
     }
 
     /// Returns the next message, or `None` at the end. If it is a request, the host has already started to handle it.
@@ -113,9 +113,9 @@ impl AgentHarness {
         loop {
             let message = tokio::select! {
                 message = self.wire.next() => message?,
-                Some((id, response)) = self.host.finished() => {
+                Some((id, response)) = self.host.next_response() => {
                     match response {
-                        Ok(result) => self.wire.answer(&id, result).await?,
+                        Ok(result) => self.wire.send_result(&id, result).await?,
                         Err(error) => {
                             let response = json!({"jsonrpc": "2.0", "id": id, "error": error});
                             self.wire.send(&response).await?;
@@ -132,7 +132,7 @@ impl AgentHarness {
                 let params = message.params();
                 if !self.host.serve(id, method, params) {
                     let held = (id.clone(), method.to_owned(), params.clone());
-                    self.held.push(held);
+                    self.held_requests.push(held);
                 }
             }
             return Ok(Some(message));
@@ -178,24 +178,24 @@ impl AgentHarness {
     ///
     /// # Errors
     /// `found` returns no value in time, or the agent closes the connection. In the reason, `what` says what is missing.
-    pub async fn until<T>(
+    pub async fn wait_until<T>(
         &mut self,
         what: &str,
         found: impl FnMut(&Self, &ReceivedMessage) -> Option<T>,
     ) -> Result<T, CheckStop> {
-        self.wait_within(self.wire.patience(), what, found).await
+        self.wait_within(self.wire.timeout(), what, found).await
     }
 
     /// Like [`until`](Self::until), with the time limit of a turn: for anything that depends on a model.
     ///
     /// # Errors
     /// See [`until`](Self::until).
-    pub async fn until_in_turn<T>(
+    pub async fn wait_until_in_turn<T>(
         &mut self,
         what: &str,
         found: impl FnMut(&Self, &ReceivedMessage) -> Option<T>,
     ) -> Result<T, CheckStop> {
-        self.wait_within(self.options.turn_patience, what, found)
+        self.wait_within(self.options.turn_timeout, what, found)
             .await
     }
 
@@ -227,9 +227,9 @@ impl AgentHarness {
     ///
     /// # Errors
     /// There is no response in time.
-    pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
+    pub async fn wait_for_response(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let what = format!("a response to request {id}");
-        self.until(&what, |_, message| match message.envelope() {
+        self.wait_until(&what, |_, message| match message.envelope() {
             Some(Envelope::Response {
                 id: answered,
                 result,
@@ -243,10 +243,13 @@ impl AgentHarness {
     ///
     /// # Errors
     /// A response does not arrive in time, or the agent closes the connection.
-    pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
+    pub async fn wait_for_responses(
+        &mut self,
+        ids: &[Value],
+    ) -> Result<Vec<ReceivedResponse>, CheckStop> {
         let mut received: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
         let what = format!("responses to {} requests", ids.len());
-        self.until_in_turn(&what, |_, message| {
+        self.wait_until_in_turn(&what, |_, message| {
             if let Some(Envelope::Response { id, result }) = message.envelope()
                 && let Some(at) = ids.iter().position(|asked| asked == id)
                 && let Some(slot) = received.get_mut(at)
@@ -282,10 +285,10 @@ impl AgentHarness {
     /// # Errors
     /// The agent does not respond.
     pub async fn require_responsive(&mut self, after: &str) -> Result<(), CheckStop> {
-        match self.request(UNKNOWN, json!({})).await {
+        match self.request(UNKNOWN_METHOD, json!({})).await {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!(
-                "the agent stopped responding after {after}: sent `{UNKNOWN}`: {why}"
+                "the agent stopped responding after {after}: sent `{UNKNOWN_METHOD}`: {why}"
             )),
             Err(stop) => Err(stop),
         }
@@ -300,15 +303,19 @@ impl AgentHarness {
         method: &str,
         params: Value,
     ) -> Result<ReceivedResponse, CheckStop> {
-        let id = self.wire.ask(method, params).await?;
-        self.answer(&id).await
+        let id = self.wire.send_request(method, params).await?;
+        self.wait_for_response(&id).await
     }
 
     /// Sends a request that must succeed, and returns its result.
     ///
     /// # Errors
     /// The request fails, or there is no response.
-    pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
+    pub async fn request_result(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, CheckStop> {
         match self.request(method, params).await? {
             ReceivedResponse::Result(result) => Ok(result),
             ReceivedResponse::Error { code, message, .. } => {
@@ -321,7 +328,7 @@ impl AgentHarness {
     ///
     /// # Errors
     /// It succeeds, fails with another code, or there is no response.
-    pub async fn expect_error(
+    pub async fn request_error(
         &mut self,
         method: &str,
         params: Value,
@@ -372,7 +379,7 @@ impl AgentHarness {
     /// # Errors
     /// See [`initialize`](Self::initialize).
     pub async fn initialize_with(&mut self, params: Value) -> Result<Value, CheckStop> {
-        let said = self.result("initialize", params).await?;
+        let said = self.request_result("initialize", params).await?;
         let spoken = said.get("protocolVersion").and_then(Value::as_u64);
         let wanted = u64::from(self.version.number());
         if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
@@ -380,7 +387,7 @@ impl AgentHarness {
                 "the agent speaks version {spoken}; expected {wanted}"
             ));
         }
-        self.initialized = Some(said.clone());
+        self.initialize_response = Some(said.clone());
         Ok(said)
     }
 
@@ -389,7 +396,7 @@ impl AgentHarness {
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {
         let said = self
-            .initialized
+            .initialize_response
             .as_ref()
             .and_then(|said| said.pointer(pointer));
         said.unwrap_or(&Value::Null)
@@ -411,8 +418,8 @@ impl AgentHarness {
 
     /// Returns the auth method chosen in the options, if any.
     #[must_use]
-    pub fn login(&self) -> Option<&str> {
-        self.options.login.as_deref()
+    pub fn auth_method(&self) -> Option<&str> {
+        self.options.auth_method.as_deref()
     }
 
     /// Returns params that open a session in the check's project.
@@ -426,7 +433,7 @@ impl AgentHarness {
     /// # Errors
     /// The request fails; or, as a skip, the agent requires a login and no auth method is given.
     pub async fn open_session(&mut self) -> Result<Value, CheckStop> {
-        if self.initialized.is_none() {
+        if self.initialize_response.is_none() {
             self.initialize().await?;
         }
         let params = self.session_params();
@@ -440,14 +447,15 @@ impl AgentHarness {
     pub async fn open_session_with(&mut self, params: Value) -> Result<Value, CheckStop> {
         let mut response = self.request("session/new", params.clone()).await?;
         if response.code() == Some(-32000) {
-            let Some(method) = self.options.login.clone() else {
+            let Some(method) = self.options.auth_method.clone() else {
                 return skip("the agent requires a login; choose an auth method with --login");
             };
             let call = match self.version {
                 SchemaVersion::V1 => "authenticate",
                 SchemaVersion::V2 => "auth/login",
             };
-            self.result(call, json!({"methodId": method})).await?;
+            self.request_result(call, json!({"methodId": method}))
+                .await?;
             response = self.request("session/new", params).await?;
         }
         let session = match response {
@@ -467,7 +475,7 @@ impl AgentHarness {
     ///
     /// # Errors
     /// See [`open_session`](Self::open_session); or the session has no id.
-    pub async fn session(&mut self) -> Result<String, CheckStop> {
+    pub async fn new_session(&mut self) -> Result<String, CheckStop> {
         let session = self.open_session().await?;
         match session.get("sessionId").and_then(Value::as_str) {
             Some(id) => Ok(id.to_owned()),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::agent_harness::AgentHarness;
 use super::check_directory::NOTES;
 use super::options::AgentTask;
-use super::turns::{CheckTurn, owned};
+use super::turns::{CheckTurn, clone_request};
 use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
@@ -23,23 +23,23 @@ const MAX_PAGES: usize = 64;
 pub struct AcceptedPrompt {
     session: String,
     /// The number of messages that were received before the prompt.
-    messages: usize,
+    message_count: usize,
 }
 
 /// Returns the type of an update.
-pub(super) fn kind(update: &Value) -> &str {
+pub(super) fn update_type(update: &Value) -> &str {
     update["sessionUpdate"].as_str().unwrap_or_default()
 }
 
 /// Returns the agent's state if the update reports one.
-pub(super) fn state(update: &Value) -> Option<&str> {
-    (kind(update) == "state_update")
+pub(super) fn reported_state(update: &Value) -> Option<&str> {
+    (update_type(update) == "state_update")
         .then(|| update["state"].as_str())
         .flatten()
 }
 
 /// Returns the content of a prompt: one text block.
-pub(super) fn text(text: &str) -> Value {
+pub(super) fn text_prompt(text: &str) -> Value {
     json!([{"type": "text", "text": text}])
 }
 
@@ -48,65 +48,65 @@ impl AgentHarness {
     ///
     /// # Errors
     /// See [`open_session`](Self::open_session); as a skip, the agent does not support sessions.
-    pub async fn session_v2(&mut self) -> Result<String, CheckStop> {
-        if self.initialized.is_none() {
+    pub async fn new_session_v2(&mut self) -> Result<String, CheckStop> {
+        if self.initialize_response.is_none() {
             self.initialize().await?;
         }
         self.require_capability("/capabilities/session")?;
-        self.session().await
+        self.new_session().await
     }
 
     /// Makes the agent do a task, and waits until it is idle again.
     ///
     /// # Errors
     /// See [`prompt_v2`](Self::prompt_v2).
-    pub async fn turn_v2(
+    pub async fn run_task_v2(
         &mut self,
         session: &str,
         task: AgentTask,
     ) -> Result<CheckTurn, CheckStop> {
-        let prompt = text(&self.text_for(task));
-        self.prompt_v2(session, prompt).await
+        let prompt = text_prompt(&self.prompt_text(task));
+        self.run_prompt_v2(session, prompt).await
     }
 
     /// Sends a prompt, and waits until the agent is idle again.
     ///
     /// # Errors
     /// The prompt is rejected, or the turn does not end in time.
-    pub async fn prompt_v2(
+    pub async fn run_prompt_v2(
         &mut self,
         session: &str,
         prompt: Value,
     ) -> Result<CheckTurn, CheckStop> {
-        let accepted = self.begin_v2(session, prompt).await?;
-        self.finish_v2(&accepted).await
+        let accepted = self.begin_prompt_v2(session, prompt).await?;
+        self.finish_turn_v2(&accepted).await
     }
 
     /// Sends the prompt for a task, and waits until it is acknowledged.
     ///
     /// # Errors
-    /// See [`begin_v2`](Self::begin_v2).
+    /// See [`begin_prompt_v2`](Self::begin_prompt_v2).
     pub async fn begin_task_v2(
         &mut self,
         session: &str,
         task: AgentTask,
     ) -> Result<AcceptedPrompt, CheckStop> {
-        let prompt = text(&self.text_for(task));
-        self.begin_v2(session, prompt).await
+        let prompt = text_prompt(&self.prompt_text(task));
+        self.begin_prompt_v2(session, prompt).await
     }
 
     /// Sends a prompt, and waits until it is acknowledged.
     ///
     /// # Errors
     /// The prompt is rejected, or there is no response.
-    pub async fn begin_v2(
+    pub async fn begin_prompt_v2(
         &mut self,
         session: &str,
         prompt: Value,
     ) -> Result<AcceptedPrompt, CheckStop> {
         let accepted = AcceptedPrompt {
             session: session.to_owned(),
-            messages: self.messages.len(),
+            message_count: self.messages.len(),
         };
         let params = json!({"sessionId": session, "prompt": prompt});
         match self.request("session/prompt", params).await? {
@@ -121,8 +121,11 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent is not idle in time.
-    pub async fn finish_v2(&mut self, accepted: &AcceptedPrompt) -> Result<CheckTurn, CheckStop> {
-        let patience = self.turn_patience();
+    pub async fn finish_turn_v2(
+        &mut self,
+        accepted: &AcceptedPrompt,
+    ) -> Result<CheckTurn, CheckStop> {
+        let patience = self.turn_timeout();
         let waiting = async {
             loop {
                 if let Some(turn) = self.finished_turn_v2(accepted) {
@@ -144,7 +147,7 @@ impl AgentHarness {
         &'a self,
         accepted: &'a AcceptedPrompt,
     ) -> impl Iterator<Item = &'a Value> {
-        let since = self.updates_since(accepted.messages);
+        let since = self.updates_since(accepted.message_count);
         since
             .filter(|params| params["sessionId"].as_str() == Some(&accepted.session))
             .filter_map(|params| params.get("update"))
@@ -157,15 +160,15 @@ impl AgentHarness {
         let mut at_work = false;
         for update in self.updates_of_prompt_v2(accepted) {
             updates.push(update.clone());
-            match state(update) {
+            match reported_state(update) {
                 Some("idle") => {
                     let stop = update["stopReason"].as_str();
                     if at_work || stop.is_some() {
-                        let requests = self.requests_since(accepted.messages);
+                        let requests = self.requests_since(accepted.message_count);
                         return Some(CheckTurn {
-                            stop: stop.unwrap_or_default().to_owned(),
+                            stop_reason: stop.unwrap_or_default().to_owned(),
                             updates,
-                            requests: requests.map(owned).collect(),
+                            requests: requests.map(clone_request).collect(),
                         });
                     }
                 }
@@ -182,7 +185,7 @@ impl AgentHarness {
     /// See [`next`](Self::next).
     pub async fn wait_until_quiet(&mut self) -> Result<(), CheckStop> {
         // The check continues after this time even if the agent is never quiet.
-        let latest = Instant::now() + self.wire.patience();
+        let latest = Instant::now() + self.wire.timeout();
         while Instant::now() < latest {
             match tokio::time::timeout(QUIET_TIME, self.next()).await {
                 Ok(Ok(Some(_))) => {}
@@ -196,13 +199,13 @@ impl AgentHarness {
     /// Opens a session, runs one turn, closes the session, and returns its id.
     ///
     /// # Errors
-    /// See [`turn_v2`](Self::turn_v2); as a skip, the agent does not store sessions.
-    pub async fn closed_session_v2(&mut self) -> Result<String, CheckStop> {
-        let session = self.session_v2().await?;
-        self.turn_v2(&session, AgentTask::Answer).await?;
-        self.result("session/close", json!({"sessionId": session}))
+    /// See [`run_task_v2`](Self::run_task_v2); as a skip, the agent does not store sessions.
+    pub async fn new_closed_session_v2(&mut self) -> Result<String, CheckStop> {
+        let session = self.new_session_v2().await?;
+        self.run_task_v2(&session, AgentTask::Answer).await?;
+        self.request_result("session/close", json!({"sessionId": session}))
             .await?;
-        let cwd = self.place().project().to_owned();
+        let cwd = self.directory().project().to_owned();
         let listed = self.list_sessions_v2(json!({"cwd": cwd})).await?;
         if listed.iter().any(|info| info["sessionId"] == *session) {
             Ok(session)
@@ -214,7 +217,7 @@ impl AgentHarness {
     /// Returns params for resuming a session without a replay.
     #[must_use]
     pub fn resume_params(&self, session: &str) -> Value {
-        json!({"sessionId": session, "cwd": self.place().project(), "mcpServers": []})
+        json!({"sessionId": session, "cwd": self.directory().project(), "mcpServers": []})
     }
 
     /// Returns all sessions that the agent lists, requesting page after page.
@@ -224,7 +227,7 @@ impl AgentHarness {
     pub async fn list_sessions_v2(&mut self, mut params: Value) -> Result<Vec<Value>, CheckStop> {
         let mut all = Vec::new();
         for _ in 0..MAX_PAGES {
-            let page = self.result("session/list", params.clone()).await?;
+            let page = self.request_result("session/list", params.clone()).await?;
             all.extend(page["sessions"].as_array().cloned().unwrap_or_default());
             match page.get("nextCursor").filter(|cursor| !cursor.is_null()) {
                 Some(cursor) => params["cursor"] = cursor.clone(),
@@ -245,10 +248,10 @@ impl AgentHarness {
         &mut self,
         accepted: &AcceptedPrompt,
     ) -> Result<Option<(Value, Value)>, CheckStop> {
-        let patience = self.turn_patience();
+        let patience = self.turn_timeout();
         let waiting = async {
             loop {
-                let held = self.held.iter();
+                let held = self.held_requests.iter();
                 let mut asked = held.filter(|held| held.1 == "session/request_permission");
                 if let Some((id, _, params)) = asked.next_back() {
                     return Ok(Some((id.clone(), params.clone())));
@@ -274,7 +277,7 @@ impl AgentHarness {
     /// # Errors
     /// The file was changed.
     pub fn require_file_unchanged_v2(&self) -> Result<(), CheckStop> {
-        match std::fs::read_to_string(self.place().file("notes.txt")) {
+        match std::fs::read_to_string(self.directory().file("notes.txt")) {
             Ok(text) if text == NOTES => Ok(()),
             Ok(_) => fail("`notes.txt` was changed anyway"),
             Err(e) => fail(format!("`notes.txt` no longer exists: {e}")),

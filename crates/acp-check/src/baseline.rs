@@ -7,7 +7,7 @@ use super::verdict::Verdict;
 
 /// Parses a baseline: one check id per line, with comments that start with `#`.
 #[must_use]
-pub fn read(text: &str) -> Vec<String> {
+pub fn parse(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
         let line = line.split('#').next().unwrap_or_default();
         line.trim().to_owned()
@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Vec<String> {
 /// Returns the entries of the baseline that are wrong: checks that are expected to fail but pass, and checks that do
 /// not exist. `known` has all checks, `outcomes` those that were run.
 #[must_use]
-pub fn unexpected_results(
+pub fn find_mismatches(
     expected: &[String],
     known: &[Check],
     outcomes: &[CheckOutcome],

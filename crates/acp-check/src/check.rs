@@ -44,14 +44,14 @@ pub struct Check {
     /// The requirement, as a sentence. For shapes, [`sentence`](Self::sentence) is more specific.
     pub requirement: &'static str,
     /// The code of the check.
-    pub play: CheckProcedure,
+    pub procedure: CheckProcedure,
 }
 
 impl Check {
     /// Returns the requirement as a sentence. For a shape, it names the shape.
     #[must_use]
     pub fn sentence(&self) -> String {
-        match self.play {
+        match self.procedure {
             CheckProcedure::Shape(CheckedShape {
                 shape,
                 variant: Some(variant),
@@ -75,7 +75,7 @@ impl Check {
     /// Returns the last part of the id: the number, or the name of the shape.
     #[must_use]
     pub fn name(&self) -> String {
-        match self.play {
+        match self.procedure {
             CheckProcedure::Shape(CheckedShape {
                 shape,
                 variant: Some(variant),
@@ -103,7 +103,7 @@ macro_rules! checks {
         pub(super) const V1: &[$crate::check::Check] = $crate::check::checks!(@list V1 $side $page; $( $checks )+);
         pub(super) const V2: &[$crate::check::Check] = $crate::check::checks!(@list V2 $side $page; $( $checks )+);
     };
-    (@list $version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
+    (@list $version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $procedure:ident; )+) => {
         &[$(
             $crate::check::Check {
                 version: ::acp_rules::schema::SchemaVersion::$version,
@@ -112,7 +112,7 @@ macro_rules! checks {
                 number: $number,
                 level: ::acp_rules::RequirementLevel::$level,
                 requirement: $requirement,
-                play: $crate::check::CheckProcedure::$side(|harness| Box::pin($play(harness))),
+                procedure: $crate::check::CheckProcedure::$side(|harness| Box::pin($procedure(harness))),
             },
         )+]
     };

@@ -14,22 +14,22 @@ use super::wire::{ReceivedMessage, ReceivedResponse, Wire};
 use crate::check_directory::CheckDirectory;
 
 /// The id of the session in all checks but those about ids.
-pub const SESSION: &str = "sess_check";
+pub const SESSION_ID: &str = "sess_check";
 
 /// A connection to a client, on which the check plays the agent.
 pub struct ClientHarness {
     /// The connection to the client, for sending and receiving single messages.
     pub wire: Wire,
     /// The params of the client's `initialize`, once it has arrived.
-    pub initialized: Option<Value>,
+    pub initialize_params: Option<Value>,
     /// All messages from the client, in order.
     pub messages: Vec<ReceivedMessage>,
     /// The result of `initialize`. A check can change it, or respond itself.
-    pub introduction: Value,
+    pub initialize_result: Value,
     /// The result of `session/new`. A check can change it.
     pub session: Value,
     /// The results of other requests, by method. The agent does not know any further methods.
-    pub answers: BTreeMap<&'static str, Value>,
+    pub results: BTreeMap<&'static str, Value>,
     directory: CheckDirectory,
     options: Arc<CheckOptions>,
     process: Option<Arc<acp_host::AgentProcess>>,
@@ -54,7 +54,7 @@ impl ClientHarness {
         options: Arc<CheckOptions>,
         version: SchemaVersion,
     ) -> Self {
-        let patience = options.patience;
+        let patience = options.timeout;
         let introduction = match version {
             SchemaVersion::V1 => json!({
                 "protocolVersion": 1,
@@ -70,11 +70,11 @@ impl ClientHarness {
         };
         Self {
             wire: Wire::new(started.transport, version, Direction::ToClient, patience),
-            initialized: None,
+            initialize_params: None,
             messages: Vec::new(),
-            introduction,
-            session: json!({"sessionId": SESSION}),
-            answers: BTreeMap::new(),
+            initialize_result: introduction,
+            session: json!({"sessionId": SESSION_ID}),
+            results: BTreeMap::new(),
             directory: place,
             options,
             process: started.process,
@@ -88,7 +88,7 @@ impl ClientHarness {
 
     /// Returns the temporary directory of the check.
     #[must_use]
-    pub fn place(&self) -> &CheckDirectory {
+    pub fn directory(&self) -> &CheckDirectory {
         &self.directory
     }
 
@@ -121,11 +121,11 @@ impl ClientHarness {
     ///
     /// # Errors
     /// It does not arrive in time, or the client closes the connection.
-    pub async fn expect(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
+    pub async fn wait_for_message(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
         let patience = match method {
             // It may depend on a user or a model.
-            "session/prompt" => self.options.turn_patience,
-            _ => self.wire.patience(),
+            "session/prompt" => self.options.turn_timeout,
+            _ => self.wire.timeout(),
         };
         let waiting = async {
             loop {
@@ -157,20 +157,20 @@ impl ClientHarness {
         };
         match method {
             "initialize" => {
-                self.initialized = Some(message.params().clone());
-                let introduction = self.introduction.clone();
-                self.wire.answer(id, introduction).await
+                self.initialize_params = Some(message.params().clone());
+                let introduction = self.initialize_result.clone();
+                self.wire.send_result(id, introduction).await
             }
             "session/new" => {
                 let session = self.session.clone();
-                self.wire.answer(id, session).await
+                self.wire.send_result(id, session).await
             }
             "authenticate" | "auth/login" | "session/set_mode" | "session/close" => {
-                self.wire.answer(id, json!({})).await
+                self.wire.send_result(id, json!({})).await
             }
-            _ => match self.answers.get(method).cloned() {
-                Some(result) => self.wire.answer(id, result).await,
-                None => self.wire.refuse(id, -32601, "Method not found").await,
+            _ => match self.results.get(method).cloned() {
+                Some(result) => self.wire.send_result(id, result).await,
+                None => self.wire.send_error(id, -32601, "Method not found").await,
             },
         }
     }
@@ -180,7 +180,7 @@ impl ClientHarness {
     /// # Errors
     /// It does not arrive in time, or the client closes the connection.
     pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
-        let (id, params) = self.expect("session/prompt").await?;
+        let (id, params) = self.wait_for_message("session/prompt").await?;
         let session = params.get("sessionId").and_then(Value::as_str);
         Ok(ReceivedPrompt {
             id,
@@ -193,19 +193,19 @@ impl ClientHarness {
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
-    pub async fn update(&mut self, session: &str, update: Value) -> Result<(), CheckStop> {
+    pub async fn send_update(&mut self, session: &str, update: Value) -> Result<(), CheckStop> {
         let params = json!({"sessionId": session, "update": update});
-        self.wire.notify("session/update", params).await
+        self.wire.send_notification("session/update", params).await
     }
 
     /// Sends text as a chunk of an agent message.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
-    pub async fn say(&mut self, session: &str, text: &str) -> Result<(), CheckStop> {
+    pub async fn send_text(&mut self, session: &str, text: &str) -> Result<(), CheckStop> {
         let content = json!({"type": "text", "text": text});
         let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
-        self.update(session, update).await
+        self.send_update(session, update).await
     }
 
     /// Sends a request to the client and waits for its response.
@@ -217,16 +217,16 @@ impl ClientHarness {
         method: &str,
         params: Value,
     ) -> Result<ReceivedResponse, CheckStop> {
-        let id = self.wire.ask(method, params).await?;
-        self.answer(&id).await
+        let id = self.wire.send_request(method, params).await?;
+        self.wait_for_response(&id).await
     }
 
     /// Waits for the response to a request.
     ///
     /// # Errors
     /// There is no response in time.
-    pub async fn answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
-        let patience = self.wire.patience();
+    pub async fn wait_for_response(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
+        let patience = self.wire.timeout();
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
@@ -261,7 +261,7 @@ impl ClientHarness {
         reason: &str,
     ) -> Result<(), CheckStop> {
         self.wire
-            .answer(&prompted.id, json!({"stopReason": reason}))
+            .send_result(&prompted.id, json!({"stopReason": reason}))
             .await
     }
 
@@ -270,7 +270,7 @@ impl ClientHarness {
     #[must_use]
     pub fn capability(&self, pointer: &str) -> &Value {
         let said = self
-            .initialized
+            .initialize_params
             .as_ref()
             .and_then(|said| said.pointer(pointer));
         said.unwrap_or(&Value::Null)

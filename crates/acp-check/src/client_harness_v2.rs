@@ -9,10 +9,10 @@ use super::verdict::{CheckStop, fail, skip};
 use super::wire::ReceivedResponse;
 
 /// How long to watch for messages that the client must not send.
-pub(super) const WATCHED: Duration = Duration::from_millis(400);
+pub(super) const WATCH_TIME: Duration = Duration::from_millis(400);
 
 /// Returns an update with a chunk of an agent message.
-pub(super) fn said(text: &str) -> Value {
+pub(super) fn text_update(text: &str) -> Value {
     let content = json!({"type": "text", "text": text});
     json!({"sessionUpdate": "agent_message_chunk", "messageId": "said", "content": content})
 }
@@ -23,9 +23,9 @@ impl ClientHarness {
     /// # Errors
     /// `initialize` does not arrive in time; or, as a skip, the client does not support version 2.
     pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
-        let (id, params) = self.asked_to_begin_v2().await?;
-        let introduction = self.introduction.clone();
-        self.wire.answer(&id, introduction).await?;
+        let (id, params) = self.receive_initialize_v2().await?;
+        let introduction = self.initialize_result.clone();
+        self.wire.send_result(&id, introduction).await?;
         Ok(params)
     }
 
@@ -33,9 +33,9 @@ impl ClientHarness {
     ///
     /// # Errors
     /// See [`initialize_v2`](Self::initialize_v2).
-    pub async fn asked_to_begin_v2(&mut self) -> Result<(Value, Value), CheckStop> {
-        let (id, params) = self.expect("initialize").await?;
-        self.initialized = Some(params.clone());
+    pub async fn receive_initialize_v2(&mut self) -> Result<(Value, Value), CheckStop> {
+        let (id, params) = self.wait_for_message("initialize").await?;
+        self.initialize_params = Some(params.clone());
         match params["protocolVersion"].as_u64() {
             Some(1) => skip("the client requests protocol version 1 instead of 2"),
             _ => Ok((id, params)),
@@ -46,8 +46,8 @@ impl ClientHarness {
     ///
     /// # Errors
     /// See [`initialize_v2`](Self::initialize_v2); or no prompt arrives in time.
-    pub async fn prompted_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
-        if self.initialized.is_none() {
+    pub async fn wait_for_prompt_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
+        if self.initialize_params.is_none() {
             self.initialize_v2().await?;
         }
         self.wait_for_prompt().await
@@ -56,11 +56,11 @@ impl ClientHarness {
     /// Accepts the client's first prompt, and reports that the agent is working on it.
     ///
     /// # Errors
-    /// See [`prompted_v2`](Self::prompted_v2).
-    pub async fn working_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
-        let prompted = self.prompted_v2().await?;
-        self.accept_v2(&prompted).await?;
-        self.state_v2(&prompted, json!({"state": "running"}))
+    /// See [`wait_for_prompt_v2`](Self::wait_for_prompt_v2).
+    pub async fn begin_turn_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
+        let prompted = self.wait_for_prompt_v2().await?;
+        self.accept_prompt_v2(&prompted).await?;
+        self.send_state_v2(&prompted, json!({"state": "running"}))
             .await?;
         Ok(prompted)
     }
@@ -70,35 +70,35 @@ impl ClientHarness {
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
-    pub async fn accept_v2(&mut self, prompted: &ReceivedPrompt) -> Result<(), CheckStop> {
+    pub async fn accept_prompt_v2(&mut self, prompted: &ReceivedPrompt) -> Result<(), CheckStop> {
         let accepted = json!({"messageId": "prompted"});
-        self.wire.answer(&prompted.id, accepted).await
+        self.wire.send_result(&prompted.id, accepted).await
     }
 
     /// Sends a state update.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
-    pub async fn state_v2(
+    pub async fn send_state_v2(
         &mut self,
         prompted: &ReceivedPrompt,
         mut state: Value,
     ) -> Result<(), CheckStop> {
         state["sessionUpdate"] = json!("state_update");
-        self.update(&prompted.session, state).await
+        self.send_update(&prompted.session, state).await
     }
 
     /// Ends the turn of a prompt.
     ///
     /// # Errors
     /// The client stopped reading or closed the connection.
-    pub async fn idle_v2(
+    pub async fn end_turn_v2(
         &mut self,
         prompted: &ReceivedPrompt,
         reason: &str,
     ) -> Result<(), CheckStop> {
         let state = json!({"state": "idle", "stopReason": reason});
-        self.state_v2(prompted, state).await
+        self.send_state_v2(prompted, state).await
     }
 
     /// Requires that the client still responds to requests. In the reason for a failure, `after` says what happened
@@ -106,7 +106,7 @@ impl ClientHarness {
     ///
     /// # Errors
     /// The client does not respond.
-    pub async fn alive_v2(&mut self, after: &str) -> Result<(), CheckStop> {
+    pub async fn require_responsive_v2(&mut self, after: &str) -> Result<(), CheckStop> {
         match self.request("_acp-check/alive", json!({})).await {
             Ok(_) => Ok(()),
             Err(CheckStop::Fail(why)) => fail(format!("after {after}: {why}")),
@@ -118,22 +118,29 @@ impl ClientHarness {
     ///
     /// # Errors
     /// The client does not respond.
-    pub async fn tolerates_v2(&mut self, what: &str, updates: &[Value]) -> Result<(), CheckStop> {
-        let prompted = self.working_v2().await?;
+    pub async fn require_tolerance_v2(
+        &mut self,
+        what: &str,
+        updates: &[Value],
+    ) -> Result<(), CheckStop> {
+        let prompted = self.begin_turn_v2().await?;
         for update in updates {
-            self.update(&prompted.session, update.clone()).await?;
+            self.send_update(&prompted.session, update.clone()).await?;
         }
-        self.alive_v2(what).await?;
-        self.idle_v2(&prompted, "end_turn").await
+        self.require_responsive_v2(what).await?;
+        self.end_turn_v2(&prompted, "end_turn").await
     }
 
     /// Requests permission, and returns the outcome that the client responds with.
     ///
     /// # Errors
     /// The request is rejected; or, as a skip, there is no response: a user may have to answer.
-    pub async fn permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
-        let id = self.wire.ask("session/request_permission", params).await?;
-        let response = match self.answer(&id).await {
+    pub async fn request_permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
+        let id = self
+            .wire
+            .send_request("session/request_permission", params)
+            .await?;
+        let response = match self.wait_for_response(&id).await {
             Ok(response) => response,
             Err(CheckStop::Fail(why)) if !self.wire.has_ended() => {
                 return skip(format!("no response to the permission request: {why}"));

@@ -34,11 +34,11 @@ pub enum PermissionReply {
 /// What a check lends the agent under test.
 pub struct CheckHost {
     /// How permission requests are answered.
-    pub permission: PermissionReply,
+    pub permission_reply: PermissionReply,
     /// Methods of requests that the check responds to itself.
-    pub hold: Vec<&'static str>,
+    pub held_methods: Vec<&'static str>,
     /// The ids of all terminals created so far.
-    pub created: Vec<String>,
+    pub created_terminals: Vec<String>,
     terminals: HostTerminals,
     sessions: HashMap<String, Arc<SessionTerminals>>,
     answers: mpsc::Sender<(Value, Result<Value, Value>)>,
@@ -49,9 +49,9 @@ impl CheckHost {
     pub(super) fn new() -> Self {
         let (answers, finished) = mpsc::channel(MAX_WAITING_RESPONSES);
         Self {
-            permission: PermissionReply::default(),
-            hold: Vec::new(),
-            created: Vec::new(),
+            permission_reply: PermissionReply::default(),
+            held_methods: Vec::new(),
+            created_terminals: Vec::new(),
             terminals: HostTerminals::new(),
             sessions: HashMap::new(),
             answers,
@@ -66,18 +66,18 @@ impl CheckHost {
     }
 
     /// Waits for the next request that the host has finished, and returns its id and response. Cancel safe.
-    pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
+    pub(super) async fn next_response(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
         if let Some((_, Ok(response))) = &finished {
             let terminal = response["terminalId"].as_str();
-            self.created.extend(terminal.map(str::to_owned));
+            self.created_terminals.extend(terminal.map(str::to_owned));
         }
         finished
     }
 
     /// Starts to handle a request from the agent. Returns `false` if the check must respond to it.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
-        if self.hold.contains(&method) {
+        if self.held_methods.contains(&method) {
             return false;
         }
         let (id, params) = (id.clone(), params.clone());
@@ -103,7 +103,7 @@ impl CheckHost {
         }
         match method {
             "session/request_permission" => {
-                let wanted = match self.permission {
+                let wanted = match self.permission_reply {
                     PermissionReply::Hold => return false,
                     PermissionReply::Allow => "allow",
                     PermissionReply::Reject => "reject",

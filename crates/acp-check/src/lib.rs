@@ -41,42 +41,42 @@ pub use agent_harness_v2::AcceptedPrompt;
 pub use check::{Check, CheckFuture, CheckProcedure};
 pub use check_directory::CheckDirectory;
 pub use checked_shape::CheckedShape;
-pub use client_harness::{ClientHarness, ReceivedPrompt, SESSION};
+pub use client_harness::{ClientHarness, ReceivedPrompt, SESSION_ID};
 pub use options::{AgentTask, CheckOptions};
 pub use outcome::CheckOutcome;
-pub use runner::{run, run_telling};
+pub use runner::{run, run_with_progress};
 pub use target::{AgentProgram, CheckTarget, TargetProcess};
 pub use transcript::{Transcript, TranscriptEntry};
 pub use turns::CheckTurn;
 pub use v1::client::{PLEASE_CANCEL, PLEASE_WAIT};
 pub use verdict::{CheckStop, Verdict};
-pub use versions::{agent_versions, client_versions};
+pub use versions::{detect_agent_versions, detect_client_versions};
 pub use wire::{ReceivedMessage, ReceivedResponse, Wire};
 
 /// Returns all checks for agents that speak a version: those of the specification's pages, in order, then those that
 /// both versions share.
 #[must_use]
-pub fn agents(version: SchemaVersion) -> Vec<Check> {
+pub fn agent_checks(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {
         SchemaVersion::V1 => v1::agent::checks(),
         SchemaVersion::V2 => v2::agent::checks(),
     };
     checks.extend(both::agent::checks(version));
     checks.extend(schema_checks::checks(version, Side::Agent));
-    checks.push(rules_checks::check(version, Side::Agent));
+    checks.push(rules_checks::rules_check(version, Side::Agent));
     checks
 }
 
 /// Returns all checks for clients that speak a version: those of the specification's pages, in order, then those that
 /// both versions share.
 #[must_use]
-pub fn clients(version: SchemaVersion) -> Vec<Check> {
+pub fn client_checks(version: SchemaVersion) -> Vec<Check> {
     let mut checks = match version {
         SchemaVersion::V1 => v1::client::checks(),
         SchemaVersion::V2 => v2::client::checks(),
     };
     checks.extend(both::client::checks(version));
     checks.extend(schema_checks::checks(version, Side::Client));
-    checks.push(rules_checks::check(version, Side::Client));
+    checks.push(rules_checks::rules_check(version, Side::Client));
     checks
 }

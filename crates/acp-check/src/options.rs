@@ -32,28 +32,28 @@ pub enum AgentTask {
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
     /// The time limit for any one response or message.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The time limit for a whole turn, which depends on a model.
-    pub turn_patience: Duration,
+    pub turn_timeout: Duration,
     /// The time limit for one check.
-    pub limit: Duration,
+    pub check_timeout: Duration,
     /// How many checks run at once.
     pub jobs: usize,
     /// The id of the auth method to log in with, if the agent requires a login.
-    pub login: Option<String>,
+    pub auth_method: Option<String>,
     /// Prompts that replace the default ones, by task.
-    pub texts: HashMap<AgentTask, String>,
+    pub prompts: HashMap<AgentTask, String>,
 }
 
 impl Default for CheckOptions {
     fn default() -> Self {
         Self {
-            patience: Duration::from_secs(10),
-            turn_patience: Duration::from_secs(60),
-            limit: Duration::from_secs(120),
+            timeout: Duration::from_secs(10),
+            turn_timeout: Duration::from_secs(60),
+            check_timeout: Duration::from_secs(120),
             jobs: 4,
-            login: None,
-            texts: HashMap::new(),
+            auth_method: None,
+            prompts: HashMap::new(),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Default for CheckOptions {
 impl CheckOptions {
     /// Returns the prompt text for a task.
     #[must_use]
-    pub fn text_for(&self, task: AgentTask) -> String {
+    pub fn prompt_for(&self, task: AgentTask) -> String {
         let usual = match task {
             AgentTask::Answer => "Say hello in one short sentence. Do not use any tool.",
             AgentTask::Read => {
@@ -86,7 +86,7 @@ impl CheckOptions {
                 "Which number was I asking you to remember? Answer with the number."
             }
         };
-        let own = self.texts.get(&task).cloned();
+        let own = self.prompts.get(&task).cloned();
         own.unwrap_or_else(|| usual.to_owned())
     }
 }

@@ -16,5 +16,5 @@ pub struct CheckOutcome {
     /// The messages sent and received.
     pub transcript: Transcript,
     /// How long the check took.
-    pub took: Duration,
+    pub duration: Duration,
 }

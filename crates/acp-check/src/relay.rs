@@ -87,7 +87,7 @@ impl ClientProgram {
 
     /// Sets how long the client may take to start its agent. The default is 60 seconds.
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
+    pub fn start_timeout(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
@@ -230,7 +230,7 @@ async fn accept_relay(listener: &Listener, token: &LocalToken) -> io::Result<Tra
 ///
 /// # Errors
 /// The file cannot be read, or the check cannot be reached.
-pub async fn relay(file: &Path) -> io::Result<()> {
+pub async fn run_relay(file: &Path) -> io::Result<()> {
     let (endpoint, token) = read_address_file(file).await?;
     let (input, output) = acp::transport::stdio()?.into_split();
     let known = send_handshake(endpoint.connect().await?, &token).await;

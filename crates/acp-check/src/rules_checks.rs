@@ -12,7 +12,7 @@ use super::verdict::Verdict;
 use super::wire::SchemaResults;
 
 /// Returns the check of the mandatory rules for a side.
-pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
+pub(super) fn rules_check(version: SchemaVersion, side: Side) -> Check {
     Check {
         version,
         side,
@@ -23,28 +23,28 @@ pub(super) fn check(version: SchemaVersion, side: Side) -> Check {
         },
         level: RequirementLevel::Must,
         requirement: "All messages follow the mandatory protocol rules.",
-        play: CheckProcedure::Rules,
+        procedure: CheckProcedure::Rules,
     }
 }
 
 /// Judges all messages seen in the other checks.
-pub(super) fn verdict(check: Check, judged: &SchemaResults) -> CheckOutcome {
+pub(super) fn judge(check: Check, judged: &SchemaResults) -> CheckOutcome {
     let mut transcript = Transcript::default();
     let broken = &judged.violations;
     let verdict = match broken.rules.first() {
         Some((first, _)) => {
             for (finding, text) in &broken.rules {
-                transcript.event(format!("{finding}; {text}"));
+                transcript.push_event(format!("{finding}; {text}"));
             }
             Verdict::Fail(first.to_string())
         }
-        None if broken.finding_count == 0 => Verdict::Skip("no messages were seen".to_owned()),
+        None if broken.message_count == 0 => Verdict::Skip("no messages were seen".to_owned()),
         None => Verdict::Pass,
     };
     CheckOutcome {
         check,
         verdict,
         transcript,
-        took: Duration::ZERO,
+        duration: Duration::ZERO,
     }
 }

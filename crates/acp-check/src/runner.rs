@@ -33,11 +33,11 @@ pub async fn run(
     checks: &[Check],
     options: CheckOptions,
 ) -> Vec<CheckOutcome> {
-    run_telling(target, checks, options, |_| {}).await
+    run_with_progress(target, checks, options, |_| {}).await
 }
 
 /// Like [`run`], and calls `tell` with each outcome as soon as it is known.
-pub async fn run_telling(
+pub async fn run_with_progress(
     target: Arc<dyn CheckTarget>,
     checks: &[Check],
     options: CheckOptions,
@@ -48,7 +48,10 @@ pub async fn run_telling(
     let mut running = JoinSet::new();
     let mut of_task = HashMap::new();
     for (index, check) in checks.iter().enumerate() {
-        if matches!(check.play, CheckProcedure::Shape(_) | CheckProcedure::Rules) {
+        if matches!(
+            check.procedure,
+            CheckProcedure::Shape(_) | CheckProcedure::Rules
+        ) {
             continue;
         }
         let (check, target) = (*check, Arc::clone(&target));
@@ -85,27 +88,27 @@ pub async fn run_telling(
                     "internal error in the check; please report it".to_owned(),
                 ),
                 transcript: Transcript::default(),
-                took: Duration::ZERO,
+                duration: Duration::ZERO,
             }));
         }
     }
     let nothing = SchemaResults::default();
     let all = checks.iter().zip(outcomes);
-    all.map(|(check, outcome)| match (outcome, check.play) {
+    all.map(|(check, outcome)| match (outcome, check.procedure) {
         (Some(outcome), _) => outcome,
         (None, CheckProcedure::Shape(shaped)) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::schema_checks::verdict(*check, shaped, seen)
+            super::schema_checks::judge(*check, shaped, seen)
         }
         (None, CheckProcedure::Rules) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
-            super::rules_checks::verdict(*check, seen)
+            super::rules_checks::judge(*check, seen)
         }
         (None, _) => CheckOutcome {
             check: *check,
             verdict: Verdict::Harness("the check was not run".to_owned()),
             transcript: Transcript::default(),
-            took: Duration::ZERO,
+            duration: Duration::ZERO,
         },
     })
     .collect()
@@ -131,7 +134,7 @@ async fn run_check(
         check,
         verdict,
         transcript,
-        took: began.elapsed(),
+        duration: began.elapsed(),
     };
     (outcome, judged)
 }
@@ -156,12 +159,12 @@ async fn run_procedure(
         Ok(started) => started,
         Err(why) => return broken(why),
     };
-    let limit = options.limit;
+    let limit = options.check_timeout;
     let too_long = || {
         let why = format!("the check timed out after {limit:?}");
         Err(CheckStop::Fail(why))
     };
-    match check.play {
+    match check.procedure {
         CheckProcedure::Agent(play) => {
             let mut agent = AgentHarness::new(started, place, options, check.version);
             let stopped = tokio::time::timeout(limit, play(&mut agent)).await;

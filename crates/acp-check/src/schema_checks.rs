@@ -77,7 +77,7 @@ pub(super) fn checks(version: SchemaVersion, side: Side) -> Vec<Check> {
             number: 0,
             level: RequirementLevel::Must,
             requirement: requirement(shaped),
-            play: CheckProcedure::Shape(shaped),
+            procedure: CheckProcedure::Shape(shaped),
         })
         .collect()
 }
@@ -93,13 +93,13 @@ fn requirement(shaped: CheckedShape) -> &'static str {
 }
 
 /// Judges one shape, based on all messages seen in the other checks.
-pub(super) fn verdict(check: Check, shaped: CheckedShape, judged: &SchemaResults) -> CheckOutcome {
+pub(super) fn judge(check: Check, shaped: CheckedShape, judged: &SchemaResults) -> CheckOutcome {
     let (seen, faults) = judged.results_for(shaped);
     let mut transcript = Transcript::default();
     let verdict = match faults.first() {
         Some((first, _)) => {
             for (fault, text) in faults {
-                transcript.event(format!("{fault}; {text}"));
+                transcript.push_event(format!("{fault}; {text}"));
             }
             Verdict::Fail(first.to_string())
         }
@@ -110,6 +110,6 @@ pub(super) fn verdict(check: Check, shaped: CheckedShape, judged: &SchemaResults
         check,
         verdict,
         transcript,
-        took: Duration::ZERO,
+        duration: Duration::ZERO,
     }
 }

@@ -63,11 +63,11 @@ impl Transcript {
 
     /// Returns the number of lines that were omitted at the end.
     #[must_use]
-    pub fn left_out(&self) -> usize {
+    pub fn omitted_count(&self) -> usize {
         self.left_out
     }
 
-    pub(super) fn line(&mut self, direction: Direction, line: &[u8]) {
+    pub(super) fn push_line(&mut self, direction: Direction, line: &[u8]) {
         let kept = line.get(..MAX_LINE_LEN).unwrap_or(line);
         let text = String::from_utf8_lossy(kept).into_owned();
         let at = self.began.elapsed();
@@ -83,7 +83,7 @@ impl Transcript {
         );
     }
 
-    pub(super) fn event(&mut self, what: impl Into<String>) {
+    pub(super) fn push_event(&mut self, what: impl Into<String>) {
         let what = what.into();
         let at = self.began.elapsed();
         self.push(

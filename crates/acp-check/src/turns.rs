@@ -13,13 +13,13 @@ use super::verdict::{CheckStop, fail, require, skip};
 use super::wire::ReceivedResponse;
 
 /// How long to watch for messages that must not arrive. Long enough for messages that are already on their way.
-pub(super) const QUIET: Duration = Duration::from_millis(300);
+pub(super) const QUIET_TIME: Duration = Duration::from_millis(300);
 
 /// A turn that has ended, with everything that the agent sent in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
     /// The stop reason, such as `end_turn`.
-    pub stop: String,
+    pub stop_reason: String,
     /// The session's updates between the prompt and its response: the `update` of each.
     pub updates: Vec<Value>,
     /// The method and `params` of each request from the agent during the turn.
@@ -28,7 +28,7 @@ pub struct CheckTurn {
 
 impl CheckTurn {
     /// Returns the updates of one type.
-    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub fn updates_of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.updates
             .iter()
             .filter(move |update| update.get("sessionUpdate").and_then(Value::as_str) == Some(kind))
@@ -37,14 +37,14 @@ impl CheckTurn {
     /// Returns the text of the agent's messages.
     #[must_use]
     pub fn text(&self) -> String {
-        self.of_kind("agent_message_chunk")
+        self.updates_of_type("agent_message_chunk")
             .filter_map(|update| update.pointer("/content/text").and_then(Value::as_str))
             .collect()
     }
 }
 
 /// Clones the method and params of a request.
-pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
+pub(super) fn clone_request((method, params): (&str, &Value)) -> (String, Value) {
     (method.to_owned(), params.clone())
 }
 
@@ -56,7 +56,7 @@ impl AgentHarness {
     pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, CheckStop> {
         let prompt = json!([{"type": "text", "text": text}]);
         self.wire
-            .ask(
+            .send_request(
                 "session/prompt",
                 json!({"sessionId": session, "prompt": prompt}),
             )
@@ -67,9 +67,13 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The turn fails, or does not end in time.
-    pub async fn turn(&mut self, session: &str, task: AgentTask) -> Result<CheckTurn, CheckStop> {
-        let text = self.text_for(task);
-        self.prompt(session, json!([{"type": "text", "text": text}]))
+    pub async fn run_task(
+        &mut self,
+        session: &str,
+        task: AgentTask,
+    ) -> Result<CheckTurn, CheckStop> {
+        let text = self.prompt_text(task);
+        self.run_prompt(session, json!([{"type": "text", "text": text}]))
             .await
     }
 
@@ -77,20 +81,27 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The turn fails, or does not end in time.
-    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<CheckTurn, CheckStop> {
+    pub async fn run_prompt(
+        &mut self,
+        session: &str,
+        prompt: Value,
+    ) -> Result<CheckTurn, CheckStop> {
         let before = self.messages.len();
         let params = json!({"sessionId": session, "prompt": prompt});
-        let id = self.wire.ask("session/prompt", params).await?;
-        let response = self.turn_answer(&id).await?;
-        self.turn_since(session, response, before)
+        let id = self.wire.send_request("session/prompt", params).await?;
+        let response = self.wait_for_turn_response(&id).await?;
+        self.read_turn(session, response, before)
     }
 
     /// Waits for the response to a prompt, up to the time limit of a turn.
     ///
     /// # Errors
     /// It does not arrive in time, or the agent closes the connection.
-    pub async fn turn_answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
-        let patience = self.turn_patience();
+    pub async fn wait_for_turn_response(
+        &mut self,
+        id: &Value,
+    ) -> Result<ReceivedResponse, CheckStop> {
+        let patience = self.turn_timeout();
         let waiting = async {
             loop {
                 let Some(message) = self.next().await? else {
@@ -116,7 +127,7 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The response is an error, or has no stop reason.
-    pub fn turn_since(
+    pub fn read_turn(
         &self,
         session: &str,
         response: ReceivedResponse,
@@ -138,11 +149,11 @@ impl AgentHarness {
         let updates = self.updates_since(messages).filter(of_session);
         let requests = self.requests_since(messages);
         Ok(CheckTurn {
-            stop: stop.to_owned(),
+            stop_reason: stop.to_owned(),
             updates: updates
                 .filter_map(|params| params.get("update").cloned())
                 .collect(),
-            requests: requests.map(owned).collect(),
+            requests: requests.map(clone_request).collect(),
         })
     }
 
@@ -150,8 +161,8 @@ impl AgentHarness {
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).
-    pub async fn hush(&mut self) -> Result<(), CheckStop> {
-        let end = Instant::now() + QUIET;
+    pub async fn drain_messages(&mut self) -> Result<(), CheckStop> {
+        let end = Instant::now() + QUIET_TIME;
         while let Ok(next) = timeout_at(end, self.next()).await {
             if next?.is_none() {
                 break;
@@ -162,7 +173,7 @@ impl AgentHarness {
 
     /// Returns all responses to a request that have arrived so far.
     #[must_use]
-    pub fn answers_to(&self, id: &Value) -> Vec<ReceivedResponse> {
+    pub fn responses_to(&self, id: &Value) -> Vec<ReceivedResponse> {
         let answers = self.messages.iter().filter_map(|message| {
             let Some(Envelope::Response { id: of, result }) = message.envelope() else {
                 return None;
@@ -175,11 +186,11 @@ impl AgentHarness {
     /// Waits for the response to a prompt, unless it has already arrived.
     ///
     /// # Errors
-    /// See [`turn_answer`](Self::turn_answer).
-    pub async fn end_of(&mut self, prompt: &Value) -> Result<ReceivedResponse, CheckStop> {
-        match self.answers_to(prompt).into_iter().next() {
+    /// See [`wait_for_turn_response`](Self::wait_for_turn_response).
+    pub async fn prompt_response(&mut self, prompt: &Value) -> Result<ReceivedResponse, CheckStop> {
+        match self.responses_to(prompt).into_iter().next() {
             Some(response) => Ok(response),
-            None => self.turn_answer(prompt).await,
+            None => self.wait_for_turn_response(prompt).await,
         }
     }
 
@@ -188,24 +199,28 @@ impl AgentHarness {
     ///
     /// # Errors
     /// There is no response in time.
-    pub async fn attempt(
+    pub async fn try_task(
         &mut self,
         session: &str,
         task: AgentTask,
     ) -> Result<ReceivedResponse, CheckStop> {
-        let text = self.text_for(task);
+        let text = self.prompt_text(task);
         let prompt = self.begin_prompt(session, &text).await?;
-        self.turn_answer(&prompt).await
+        self.wait_for_turn_response(&prompt).await
     }
 
     /// Like [`turn`](Self::turn), but skips if the turn fails. For checks that are not about the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
-    pub async fn task(&mut self, session: &str, task: AgentTask) -> Result<CheckTurn, CheckStop> {
+    pub async fn run_task_or_skip(
+        &mut self,
+        session: &str,
+        task: AgentTask,
+    ) -> Result<CheckTurn, CheckStop> {
         let before = self.messages.len();
-        let response = self.attempt(session, task).await?;
-        match self.turn_since(session, response, before) {
+        let response = self.try_task(session, task).await?;
+        match self.read_turn(session, response, before) {
             Err(CheckStop::Fail(why)) => skip(format!("the agent did not do the task: {why}")),
             turn => turn,
         }
@@ -215,17 +230,17 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent closes the connection; or, as a skip, the turn ends at once.
-    pub async fn long_turn(&mut self, session: &str) -> Result<Value, CheckStop> {
-        let text = self.text_for(AgentTask::Long);
+    pub async fn begin_long_turn(&mut self, session: &str) -> Result<Value, CheckStop> {
+        let text = self.prompt_text(AgentTask::Long);
         let before = self.messages.len();
-        let patience = self.wire.patience();
+        let patience = self.wire.timeout();
         let prompt = self.begin_prompt(session, &text).await?;
         let at_work = async {
             loop {
                 if self
                     .updates_since(before)
                     .any(|params| params["sessionId"] == session)
-                    || !self.answers_to(&prompt).is_empty()
+                    || !self.responses_to(&prompt).is_empty()
                     || self.next().await?.is_none()
                 {
                     return Ok(());
@@ -234,11 +249,11 @@ impl AgentHarness {
         };
         // An agent that thinks for a long time without an update is at work, too.
         timeout(patience, at_work).await.unwrap_or(Ok(()))?;
-        self.hush().await?;
+        self.drain_messages().await?;
         require(!self.wire.has_ended(), || {
             "the agent closed its output during a turn".to_owned()
         })?;
-        if self.answers_to(&prompt).is_empty() {
+        if self.responses_to(&prompt).is_empty() {
             Ok(prompt)
         } else {
             skip(
@@ -250,13 +265,13 @@ impl AgentHarness {
     /// Does something while the agent is working, then cancels the turn and waits for its end.
     ///
     /// # Errors
-    /// See [`long_turn`](Self::long_turn); or the action fails, or the turn does not end.
-    pub async fn while_at_work<T>(
+    /// See [`begin_long_turn`](Self::begin_long_turn); or the action fails, or the turn does not end.
+    pub async fn run_during_turn<T>(
         &mut self,
         session: &str,
         doing: impl AsyncFnOnce(&mut Self) -> Result<T, CheckStop>,
     ) -> Result<T, CheckStop> {
-        let prompt = self.long_turn(session).await?;
+        let prompt = self.begin_long_turn(session).await?;
         let done = doing(self).await;
         self.cancel(session).await?;
         let done = match done {
@@ -265,7 +280,7 @@ impl AgentHarness {
             }
             done => done?,
         };
-        self.end_of(&prompt).await?;
+        self.prompt_response(&prompt).await?;
         Ok(done)
     }
 
@@ -275,15 +290,15 @@ impl AgentHarness {
     /// The agent stopped reading or closed the connection.
     pub async fn cancel(&mut self, session: &str) -> Result<(), CheckStop> {
         let params = json!({"sessionId": session});
-        self.wire.notify("session/cancel", params).await
+        self.wire.send_notification("session/cancel", params).await
     }
 
     /// Waits for the response to a cancelled prompt, and requires that its stop reason is `cancelled`.
     ///
     /// # Errors
     /// It has another stop reason, or there is no response.
-    pub async fn ends_cancelled(&mut self, prompt: &Value) -> Result<(), CheckStop> {
-        match self.end_of(prompt).await? {
+    pub async fn require_cancelled(&mut self, prompt: &Value) -> Result<(), CheckStop> {
+        match self.prompt_response(prompt).await? {
             ReceivedResponse::Result(result) => {
                 let stop = &result["stopReason"];
                 require(stop == "cancelled", || {
@@ -302,12 +317,16 @@ impl AgentHarness {
     ///
     /// # Errors
     /// It fails.
-    pub async fn goes_on(&mut self, session: &str, after: &str) -> Result<CheckTurn, CheckStop> {
-        let turn = match self.turn(session, AgentTask::Answer).await {
+    pub async fn require_next_prompt(
+        &mut self,
+        session: &str,
+        after: &str,
+    ) -> Result<CheckTurn, CheckStop> {
+        let turn = match self.run_task(session, AgentTask::Answer).await {
             Err(CheckStop::Fail(why)) => return fail(format!("after {after}: {why}")),
             turn => turn?,
         };
-        require(turn.stop != "cancelled", || {
+        require(turn.stop_reason != "cancelled", || {
             format!("after {after}, the next prompt ended with stop reason \"cancelled\"")
         })?;
         Ok(turn)
@@ -318,24 +337,27 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent closes the connection; or, as a skip, it sends no such request.
-    pub async fn until_asked(
+    pub async fn wait_for_held_request(
         &mut self,
         session: &str,
         task: AgentTask,
         method: &'static str,
     ) -> Result<(Value, Value, Value), CheckStop> {
-        self.host.hold.push(method);
-        let text = self.text_for(task);
+        self.host.held_methods.push(method);
+        let text = self.prompt_text(task);
         let prompt = self.begin_prompt(session, &text).await?;
-        let patience = self.turn_patience();
+        let patience = self.turn_timeout();
         let waiting = async {
             loop {
-                let held = self.held.iter().position(|(_, held, _)| held == method);
+                let held = self
+                    .held_requests
+                    .iter()
+                    .position(|(_, held, _)| held == method);
                 if let Some(held) = held {
-                    let (id, _, params) = self.held.remove(held);
+                    let (id, _, params) = self.held_requests.remove(held);
                     return Ok((prompt, id, params));
                 }
-                if !self.answers_to(&prompt).is_empty() {
+                if !self.responses_to(&prompt).is_empty() {
                     return skip(format!(
                         "the agent finished the task without calling `{method}`"
                     ));
@@ -355,17 +377,17 @@ impl AgentHarness {
     /// an `error`. Returns the response to the prompt.
     ///
     /// # Errors
-    /// See [`until_asked`](Self::until_asked); or the turn does not end.
-    pub async fn task_with(
+    /// See [`wait_for_held_request`](Self::wait_for_held_request); or the turn does not end.
+    pub async fn run_task_with_response(
         &mut self,
         session: &str,
         task: AgentTask,
         method: &'static str,
         response: Value,
     ) -> Result<ReceivedResponse, CheckStop> {
-        let (prompt, asked, _) = self.until_asked(session, task, method).await?;
-        self.answer_open(asked, &response).await?;
-        self.end_of(&prompt).await
+        let (prompt, asked, _) = self.wait_for_held_request(session, task, method).await?;
+        self.respond_to_held(asked, &response).await?;
+        self.prompt_response(&prompt).await
     }
 
     /// Responds to the pending request and to similar ones that arrived meanwhile with `answer`, which has a `result`
@@ -373,9 +395,13 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
-    pub async fn answer_open(&mut self, asked: Value, response: &Value) -> Result<(), CheckStop> {
-        self.host.hold.clear();
-        let others = std::mem::take(&mut self.held);
+    pub async fn respond_to_held(
+        &mut self,
+        asked: Value,
+        response: &Value,
+    ) -> Result<(), CheckStop> {
+        self.host.held_methods.clear();
+        let others = std::mem::take(&mut self.held_requests);
         for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {
             let mut message = response.clone();
             (message["jsonrpc"], message["id"]) = (json!("2.0"), id);

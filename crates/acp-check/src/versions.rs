@@ -30,7 +30,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The reason why it could not be started, has exited, or does not respond.
-pub async fn agent_versions(
+pub async fn detect_agent_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
 ) -> Result<Vec<SchemaVersion>, String> {
@@ -74,7 +74,7 @@ async fn negotiated_version(
     params["protocolVersion"] = json!(number);
     let began = Instant::now();
     let response = harness.request("initialize", params).await;
-    let late = began.elapsed() >= options.patience;
+    let late = began.elapsed() >= options.timeout;
     let (wire, _host, process, _place) = harness.into_wire();
     match response {
         Ok(ReceivedResponse::Result(said)) => {
@@ -129,7 +129,7 @@ async fn describe_failure(
 ///
 /// # Errors
 /// The reason why it could not be started, or sent no `initialize`.
-pub async fn client_versions(
+pub async fn detect_client_versions(
     target: &dyn CheckTarget,
     options: &CheckOptions,
 ) -> Result<Vec<SchemaVersion>, String> {
@@ -138,17 +138,17 @@ pub async fn client_versions(
     let mut harness =
         ClientHarness::new(started, place, Arc::new(options.clone()), SchemaVersion::V1);
     let began = Instant::now();
-    let said = harness.expect("initialize").await;
-    let late = began.elapsed() >= options.patience;
+    let said = harness.wait_for_message("initialize").await;
+    let late = began.elapsed() >= options.timeout;
     let latest = said
         .as_ref()
         .ok()
         .and_then(|(_, params)| params["protocolVersion"].as_u64());
     let goes_on = match (&said, latest) {
         (Ok((id, _)), Some(2)) => {
-            let introduction = harness.introduction.clone();
-            harness.wire.answer(id, introduction).await.is_ok()
-                && harness.expect("session/new").await.is_ok()
+            let introduction = harness.initialize_result.clone();
+            harness.wire.send_result(id, introduction).await.is_ok()
+                && harness.wait_for_message("session/new").await.is_ok()
         }
         _ => false,
     };

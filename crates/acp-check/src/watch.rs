@@ -24,16 +24,16 @@ pub(super) struct RuleWatch {
     /// The beginning of a line that the suite has not completed yet.
     line: Vec<u8>,
     /// Whether to stop reporting: a message was missed, or the suite broke a rule.
-    spoilt: bool,
+    is_disabled: bool,
     messages: u64,
-    broken_rules: BrokenRules,
+    broken_rules: RuleViolations,
 }
 
 /// Violations of mandatory rules.
 #[derive(Debug, Clone, Default)]
-pub(super) struct BrokenRules {
+pub(super) struct RuleViolations {
     /// The number of messages that the rules were applied to.
-    pub(super) finding_count: usize,
+    pub(super) message_count: usize,
     /// The findings, each with the message that shows it.
     pub(super) rules: Vec<(Finding, String)>,
 }
@@ -45,17 +45,17 @@ impl RuleWatch {
             schema: Schema::of(version),
             sends,
             line: Vec::new(),
-            spoilt: false,
+            is_disabled: false,
             messages: 0,
-            broken_rules: BrokenRules::default(),
+            broken_rules: RuleViolations::default(),
         }
     }
 
     /// Records bytes that the suite sent. They may be part of a line.
-    pub(super) fn sent(&mut self, bytes: &[u8]) {
+    pub(super) fn record_sent(&mut self, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.spoilt || self.line.len() + part.len() > MAX_LINE_LEN {
-                self.lost();
+            if self.is_disabled || self.line.len() + part.len() > MAX_LINE_LEN {
+                self.record_missed();
                 return;
             }
             self.line.extend_from_slice(part);
@@ -63,7 +63,7 @@ impl RuleWatch {
                 let line = std::mem::take(&mut self.line);
                 match serde_json::from_slice::<Value>(&line) {
                     Ok(value) => self.observe_sent(&value),
-                    Err(_) => self.lost(),
+                    Err(_) => self.record_missed(),
                 }
             }
         }
@@ -75,25 +75,25 @@ impl RuleWatch {
             .request_method(self.sends, value)
             .map(str::to_owned);
         let faults = (self.schema).check_message(self.sends, value, asked.as_deref());
-        self.spoilt |= !faults.is_empty();
+        self.is_disabled |= !faults.is_empty();
         self.observe_message(self.sends, value);
     }
 
     /// Records a message from the other side.
-    pub(super) fn came(&mut self, value: &Value) {
-        self.broken_rules.finding_count += usize::from(!self.spoilt);
+    pub(super) fn record_received(&mut self, value: &Value) {
+        self.broken_rules.message_count += usize::from(!self.is_disabled);
         self.observe_message(self.sends.reversed(), value);
     }
 
     /// Records that a message was missed.
-    pub(super) fn lost(&mut self) {
-        self.spoilt = true;
+    pub(super) fn record_missed(&mut self) {
+        self.is_disabled = true;
         self.line = Vec::new();
     }
 
     /// Records that the side sending in this direction has closed its output.
-    pub(super) fn closed(&mut self, direction: Direction) {
-        if !self.spoilt {
+    pub(super) fn record_closed(&mut self, direction: Direction) {
+        if !self.is_disabled {
             let found = self.rules.close_side(self.position(), direction);
             self.record_findings(found, "end of connection");
         }
@@ -107,7 +107,7 @@ impl RuleWatch {
     }
 
     fn observe_message(&mut self, direction: Direction, value: &Value) {
-        if self.spoilt {
+        if self.is_disabled {
             return;
         }
         self.messages += 1;
@@ -124,7 +124,7 @@ impl RuleWatch {
         };
         for finding in found {
             if finding.side == own {
-                self.spoilt = true;
+                self.is_disabled = true;
             } else if finding.rule.level == RequirementLevel::Must
                 && self.broken_rules.rules.len() < MAX_FINDINGS
             {
@@ -133,15 +133,15 @@ impl RuleWatch {
         }
     }
 
-    pub(super) fn into_broken(self) -> BrokenRules {
+    pub(super) fn into_broken(self) -> RuleViolations {
         self.broken_rules
     }
 }
 
-impl BrokenRules {
+impl RuleViolations {
     /// Adds the findings of another check, whose id is `of`.
-    pub(super) fn add(&mut self, of: &str, other: Self) {
-        self.finding_count += other.finding_count;
+    pub(super) fn merge(&mut self, of: &str, other: Self) {
+        self.message_count += other.message_count;
         for (finding, text) in other.rules {
             if self.rules.len() < MAX_FINDINGS {
                 self.rules.push((finding, format!("in {of}: {text}")));

@@ -13,7 +13,7 @@ use acp_rules::schema::{Direction, Envelope, Schema, SchemaFault, SchemaFaultKin
 use super::checked_shape::CheckedShape;
 use super::transcript::Transcript;
 use super::verdict::{CheckStop, fail};
-use super::watch::{BrokenRules, RuleWatch};
+use super::watch::{RuleViolations, RuleWatch};
 
 /// The maximum number of bytes to read in one check. All messages are kept until the end, so this limits the memory.
 /// Exceeding it does not fail the check, since the specification sets no limit.
@@ -103,7 +103,7 @@ pub(super) struct SchemaResults {
     /// The faults in messages of each shape, with the message.
     pub(super) faults: BTreeMap<ShapeKey, Vec<(SchemaFault, String)>>,
     /// Violations of the protocol rules.
-    pub(super) violations: BrokenRules,
+    pub(super) violations: RuleViolations,
 }
 
 /// A shape, and the tag if it is one of several variants.
@@ -138,13 +138,13 @@ impl Wire {
 
     /// Returns the time limit for a single message.
     #[must_use]
-    pub fn patience(&self) -> Duration {
+    pub fn timeout(&self) -> Duration {
         self.patience
     }
 
     /// Adds an event to the transcript.
-    pub fn note(&mut self, what: impl Into<String>) {
-        self.transcript.event(what);
+    pub fn add_note(&mut self, what: impl Into<String>) {
+        self.transcript.push_event(what);
     }
 
     /// Writes bytes unchanged. They may be part of a line.
@@ -153,7 +153,7 @@ impl Wire {
     /// The other side stopped reading or closed the connection.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), CheckStop> {
         let patience = self.patience;
-        self.watch.sent(bytes);
+        self.watch.record_sent(bytes);
         let Some(writer) = &mut self.writer else {
             return Err(CheckStop::Harness(
                 "the connection is already closed".to_owned(),
@@ -177,7 +177,7 @@ impl Wire {
     /// # Errors
     /// The other side stopped reading or closed the connection.
     pub async fn send_line(&mut self, line: &[u8]) -> Result<(), CheckStop> {
-        self.transcript.line(self.sends, line);
+        self.transcript.push_line(self.sends, line);
         let mut bytes = line.to_vec();
         bytes.push(b'\n');
         self.send_bytes(&bytes).await
@@ -199,7 +199,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
-    pub async fn ask(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
+    pub async fn send_request(&mut self, method: &str, params: Value) -> Result<Value, CheckStop> {
         let id = json!(self.next_id);
         self.next_id += 1;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
@@ -211,7 +211,11 @@ impl Wire {
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
-    pub async fn notify(&mut self, method: &str, params: Value) -> Result<(), CheckStop> {
+    pub async fn send_notification(
+        &mut self,
+        method: &str,
+        params: Value,
+    ) -> Result<(), CheckStop> {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
             .await
     }
@@ -220,7 +224,7 @@ impl Wire {
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
-    pub async fn answer(&mut self, id: &Value, result: Value) -> Result<(), CheckStop> {
+    pub async fn send_result(&mut self, id: &Value, result: Value) -> Result<(), CheckStop> {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
             .await
     }
@@ -229,7 +233,12 @@ impl Wire {
     ///
     /// # Errors
     /// The other side stopped reading or closed the connection.
-    pub async fn refuse(&mut self, id: &Value, code: i64, message: &str) -> Result<(), CheckStop> {
+    pub async fn send_error(
+        &mut self,
+        id: &Value,
+        code: i64,
+        message: &str,
+    ) -> Result<(), CheckStop> {
         let error = json!({"code": code, "message": message});
         self.send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
             .await
@@ -240,8 +249,8 @@ impl Wire {
         if let Some(mut writer) = self.writer.take() {
             // Dropping one half of an in-memory pair does not close it.
             tokio::spawn(async move { writer.shutdown().await });
-            self.transcript.event("the program's input was closed");
-            self.watch.closed(self.sends);
+            self.transcript.push_event("the program's input was closed");
+            self.watch.record_closed(self.sends);
         }
     }
 
@@ -272,11 +281,11 @@ impl Wire {
         loop {
             match self.reads.recv().await {
                 Some(WireInput::Line(line)) => {
-                    self.transcript.line(self.sends.reversed(), &line);
+                    self.transcript.push_line(self.sends.reversed(), &line);
                     match serde_json::from_slice::<Value>(&line) {
                         Ok(value) => {
                             self.check_schema(&value);
-                            self.watch.came(&value);
+                            self.watch.record_received(&value);
                             return Ok(Some(ReceivedMessage(value)));
                         }
                         Err(e) => {
@@ -284,7 +293,7 @@ impl Wire {
                                 self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
                             }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
-                            self.watch.lost();
+                            self.watch.record_missed();
                             self.schema_results.add_noise(format!("{e}: {text}"));
                         }
                     }
@@ -298,8 +307,8 @@ impl Wire {
                 Some(WireInput::End) | None => {
                     if !self.has_ended {
                         self.has_ended = true;
-                        self.watch.closed(self.sends.reversed());
-                        self.transcript.event("the program closed its output");
+                        self.watch.record_closed(self.sends.reversed());
+                        self.transcript.push_event("the program closed its output");
                     }
                     return Ok(None);
                 }
@@ -416,7 +425,7 @@ impl SchemaResults {
 
     /// Adds the results of another check, whose id is `of`.
     pub(super) fn merge(&mut self, of: &str, other: Self) {
-        self.violations.add(of, other.violations);
+        self.violations.merge(of, other.violations);
         for (shape, count) in other.shape_counts {
             *self.shape_counts.entry(shape).or_default() += count;
         }

@@ -34,10 +34,10 @@ impl PreparedAgent {
     /// this returns.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, CommandExit> {
         let config = config::read()?;
-        let models = BundledAgentConfig::of(&config)?;
+        let models = BundledAgentConfig::from_config(&config)?;
         let (option, model) = match args.script {
             Some(script) => ("--script", ModelConfig::Scripted(script)),
-            None => ("--model", models.choice(args.model)?),
+            None => ("--model", models.model_config(args.model)?),
         };
         let mut agent =
             CodingAgent::new(&model).map_err(|e| CommandExit::usage(format!("{option}: {e}")))?;
@@ -55,7 +55,7 @@ impl PreparedAgent {
         }
         let rules = permissions::rule_files();
         let rules = match args.allow {
-            Some(policy) if args.allow_gives_way => rules.policy_by_default(policy),
+            Some(policy) if args.allow_gives_way => rules.default_policy(policy),
             Some(policy) => rules.policy(policy),
             None => rules,
         };
@@ -65,7 +65,7 @@ impl PreparedAgent {
         });
         if let Some(rules) = args.sandbox.rules(None)? {
             agent = agent
-                .sandboxed(rules)
+                .sandbox(rules)
                 .map_err(|e| CommandExit::usage(format!("--sandbox: {e}")))?;
         }
         Ok(Self {
@@ -73,7 +73,7 @@ impl PreparedAgent {
             sessions: SessionStorage::open(args.sessions.as_deref()),
             options: args
                 .protocol
-                .set(connection_options().limits(acp::agent::limits())),
+                .apply(connection_options().limits(acp::agent::limits())),
         })
     }
 
@@ -99,9 +99,9 @@ impl SessionStorage {
     fn open(asked: Option<&Path>) -> Self {
         match asked {
             Some(none) if none == Path::new("none") => Self::None,
-            Some(directory) => Self::Explicit(SqliteStore::begin(directory)),
+            Some(directory) => Self::Explicit(SqliteStore::start_opening(directory)),
             None => match sessions_directory() {
-                Some(directory) => Self::Default(SqliteStore::begin(directory)),
+                Some(directory) => Self::Default(SqliteStore::start_opening(directory)),
                 None => {
                     warn_not_stored("no home directory");
                     Self::None

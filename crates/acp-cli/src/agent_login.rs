@@ -20,7 +20,7 @@ pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
         let model = match requested_model(args)? {
             Some(model) => model,
             // The provider of the model that the agent would use.
-            None => BundledAgentConfig::of(&config::read()?)?.model(model)?.ok_or_else(|| {
+            None => BundledAgentConfig::from_config(&config::read()?)?.initial_model(model)?.ok_or_else(|| {
                 CommandExit::usage(
                     "specify a provider: anthropic, openai or gemini (for example `acp agent login anthropic`)",
                 )
@@ -35,7 +35,7 @@ pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> CommandExit {
 pub(crate) fn logout(args: AccountArgs) -> CommandExit {
     let done = require_key_file().and_then(|file| {
         let account = requested_model(args)?.map(|model| model.account());
-        let forgotten = file.forget(account.as_ref());
+        let forgotten = file.remove(account.as_ref());
         print(
             match forgotten.map_err(|e| CommandExit::failed(e.to_string()))? {
                 0 => b"no key stored\n".as_slice(),
@@ -86,14 +86,14 @@ async fn store_key(file: &KeyFile, model: ProviderModel) -> Result<(), CommandEx
     model
         .check()
         .map_err(|e| CommandExit::usage(e.to_string()))?;
-    let kept = file.keep(&account, &key);
+    let kept = file.store(&account, &key);
     kept.map_err(|e| CommandExit::failed(e.to_string()))?;
     let said = format!(
         "key saved to {}; it will be checked with the first prompt\n",
         file.path().display()
     );
     print(said.as_bytes());
-    if account.address().is_none() {
+    if account.url().is_none() {
         warn_key_variables(Some(account.provider()));
     }
     Ok(())
@@ -131,7 +131,7 @@ async fn read_hidden(prompt: String) -> Result<String, CommandExit> {
 }
 
 fn account_name(account: &Account) -> String {
-    match account.address() {
+    match account.url() {
         Some(address) => address.to_owned(),
         None => account.provider().title().to_owned(),
     }

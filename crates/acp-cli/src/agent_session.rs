@@ -11,7 +11,7 @@ use crate::elicit::TerminalElicitation;
 use crate::exit::CommandExit;
 use crate::screen::TerminalScreen;
 use crate::signals::{ExitSignal, Signals};
-use crate::start::{self, GRACE, SLOW, SLOW_START, StartFailure, StartTarget};
+use crate::start::{self, GRACE, SLOW_NOTE, SLOW_START, StartFailure, StartTarget};
 use crate::terminal_user::{self, TerminalUser};
 
 /// How long an agent may take to respond after the user has cancelled one of its questions.
@@ -49,7 +49,7 @@ async fn connect_and_run<T>(
     work: impl AsyncFnOnce(&AgentConnection, &TerminalScreen) -> Result<T, StartFailure>,
 ) -> Result<T, CommandExit> {
     let transport = start::transport(process)?;
-    let client = VisitClient {
+    let client = SessionlessClient {
         elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(user))),
     };
     let options = start::options(target.agent, process);
@@ -67,7 +67,7 @@ async fn connect_and_run<T>(
         biased;
         done = &mut talking => done,
         signal = signals.next() => {
-            let asked = signal == ExitSignal::Interrupt && user.is_asked();
+            let asked = signal == ExitSignal::Interrupt && user.has_open_question();
             user.cancel_questions();
             if asked {
                 // The agent learns that its question was cancelled, and may respond to that.
@@ -91,24 +91,24 @@ async fn note_if_slow<T>(work: impl Future<Output = T>, screen: &TerminalScreen)
     if let Ok(done) = tokio::time::timeout(SLOW_START, &mut work).await {
         return done;
     }
-    screen.note(SLOW);
+    screen.note(SLOW_NOTE);
     work.await
 }
 
 /// The client that connects to the agent.
-struct VisitClient {
+struct SessionlessClient {
     /// The handler of elicitations, if there is a user to ask.
     elicitation: Option<TerminalElicitation>,
 }
 
-impl Client for VisitClient {
+impl Client for SessionlessClient {
     type State = ();
 
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp"))
     }
 
-    fn terminal_login(&self) -> bool {
+    fn supports_terminal_login(&self) -> bool {
         // Announced even without a terminal: the user then learns which command to run in one.
         true
     }
@@ -119,7 +119,7 @@ impl Client for VisitClient {
 
     async fn elicitation_completed(&self, id: &ElicitationId) {
         if let Some(elicit) = &self.elicitation {
-            elicit.completed(id);
+            elicit.report_completed(id);
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn agents(args: &AgentsArgs) -> CommandExit {
 fn render_text(list: &AgentList) -> String {
     let mut text = String::new();
     let file = UserConfig::display_path();
-    let project = list.project.as_ref().map(ProjectAgents::shown_file);
+    let project = list.project.as_ref().map(ProjectAgents::display_file);
     let project = project.unwrap_or_default();
     let unless = match list.is_allowed {
         true => "",
@@ -92,13 +92,13 @@ fn render_json(list: &AgentList) -> String {
 fn render_table(agents: &[&ListedAgent], text: &mut String) {
     let names = agents.iter().map(|agent| agent.name.len());
     let names = names.max().unwrap_or_default();
-    let states = agents.iter().map(|agent| agent.state().len());
+    let states = agents.iter().map(|agent| agent.availability().len());
     let states = states.max().unwrap_or_default();
     for agent in agents {
         let default = if agent.is_default { "*" } else { " " };
-        let (name, state) = (literal::literal_line(&agent.name), agent.state());
+        let (name, state) = (literal::escape_line(&agent.name), agent.availability());
         // The user may decide to allow the agent by this text.
-        let what = literal::literal_line(&agent.summary());
+        let what = literal::escape_line(&agent.summary());
         let line = format!("{default} {name:names$}  {state:states$}  {what}");
         text.push_str(line.trim_end());
         text.push('\n');
@@ -117,14 +117,14 @@ fn list(args: &ListAgentsArgs) -> Result<(), CommandExit> {
     }
     match seen {
         true => Ok(()),
-        false => Err(CommandExit::UNREAD),
+        false => Err(CommandExit::STDOUT_CLOSED),
     }
 }
 
 /// Returns the agents that the project defines, or an error if it defines none.
 fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
     let cwd = directory(cwd)?;
-    ProjectAgents::of(&cwd)?.ok_or_else(|| {
+    ProjectAgents::load(&cwd)?.ok_or_else(|| {
         CommandExit::usage(format!(
             "no .acp/config.toml in the project of {}",
             cwd.display()
@@ -134,7 +134,7 @@ fn project_agents(cwd: &Path) -> Result<ProjectAgents, CommandExit> {
 
 fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
-    let file = project.shown_file();
+    let file = project.display_file();
     if project.is_allowed()? {
         print(format!("{file} is already allowed:\n{}", project.to_text()).as_bytes());
         return Ok(());
@@ -146,7 +146,7 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
                 project.to_text()
             )));
         }
-        if !terminal_user::confirm(&project.question()) {
+        if !terminal_user::confirm(&project.confirmation_question()) {
             return Err(CommandExit::usage("not allowed"));
         }
     }
@@ -157,7 +157,7 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
 
 fn revoke(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
-    let file = project.shown_file();
+    let file = project.display_file();
     let message = match project.revoke()? {
         true => format!("revoked {file}\n"),
         false => format!("{file} was not allowed\n"),

@@ -26,7 +26,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> CommandExit {
         return CommandExit::usage("no agent command given");
     };
     // Whoever starts the bridge starts it in the agent's place, and has decided which variables the agent gets.
-    let given = match args.env.all() {
+    let given = match args.env.process_environment() {
         Ok(given) => given,
         Err(exit) => return exit,
     };

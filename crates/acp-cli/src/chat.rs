@@ -47,20 +47,22 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     let agent = args.agent_choice.choose(&cwd)?;
     let open = match (&args.resume, &args.session) {
         (Some(id), _) => SessionSource::Existing(id.as_str().into()),
-        (None, Some(name)) => match SessionNames::of(agent.key(), &cwd).find(name.as_str())? {
-            Some(named) => SessionSource::Existing(named.id.into()),
-            None => SessionSource::New,
-        },
+        (None, Some(name)) => {
+            match SessionNames::open(agent.storage_key(), &cwd).find(name.as_str())? {
+                Some(named) => SessionSource::Existing(named.id.into()),
+                None => SessionSource::New,
+            }
+        }
         (None, None) => SessionSource::New,
     };
     // The chat asks on its own screen, so this does not depend on stderr as it does in `acp run`.
     let permissions =
         PermissionSources::for_directory(&cwd)?.permissions(args.allow, Policy::Ask)?;
-    let confinement = Confinement::of(&args.session_args.sandbox, args.allow, &cwd)?;
+    let confinement = Confinement::from_args(&args.session_args.sandbox, args.allow, &cwd)?;
     let environment = agent.environment.environment();
     let spec = |agent: &AgentChoice| agent_spec(agent, &cwd, &permissions, confinement.as_ref());
     let mut first = spec(&agent)?;
-    first.mcp_servers = args.session_args.servers(first.mcp_servers)?;
+    first.mcp_servers = args.session_args.mcp_servers(first.mcp_servers)?;
     let mut others = Vec::new();
     for name in AgentList::discover(&config, &cwd)?.usable_names() {
         let other = AgentSelector::with_name(&name).choose(&config, &cwd, None)?;
@@ -74,7 +76,7 @@ fn prepare(args: ChatArgs) -> Result<ChatSetup, CommandExit> {
     setup.environment = environment;
     setup.sandbox = confinement
         .as_ref()
-        .and_then(|confinement| confinement.of_commands().cloned());
+        .and_then(|confinement| confinement.command_sandbox().cloned());
     setup.session_source = open;
     setup.initial_options.mode = args.session_args.mode;
     setup.initial_options.config = args.session_args.options;
@@ -120,17 +122,17 @@ fn agent_spec(
         });
     }
     let confined = confinement.and_then(Confinement::hint);
-    spec.options = ProtocolArg::of(agent).set(connection_options());
+    spec.options = ProtocolArg::for_agent(agent).apply(connection_options());
     spec.initial_options.mode.clone_from(&agent.mode);
     spec.initial_options.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
-    spec.names = Some(SessionNames::of(agent.key(), cwd));
+    spec.names = Some(SessionNames::open(agent.storage_key(), cwd));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
     let (given, typed) = (agent.environment.clone(), agent.command.clone());
     // When the agent requires a login, a key whose name resembles the agent's is enough for the hint; otherwise the
     // agent must have named it.
     spec.hint = HintSource::new(move |said, login| {
-        let key = given.hint(if login { &typed } else { &[] }, said);
+        let key = given.missing_key_hint(if login { &typed } else { &[] }, said);
         key.or_else(|| confined.clone().filter(|_| !login))
     });
     Ok(spec)

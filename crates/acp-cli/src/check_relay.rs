@@ -6,7 +6,7 @@ use crate::args::relays::CheckRelayArgs;
 use crate::exit::CommandExit;
 
 pub(crate) async fn check_relay(args: CheckRelayArgs) -> CommandExit {
-    match relay::relay(&args.file).await {
+    match relay::run_relay(&args.file).await {
         Ok(()) => CommandExit::SUCCESS,
         Err(error) => CommandExit::agent_failed(format!("cannot reach the check: {error}")),
     }

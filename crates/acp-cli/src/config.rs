@@ -8,6 +8,6 @@ use crate::models::BundledAgentConfig;
 /// Reads the configuration. Any mistake in it is an error, even in settings of other agents.
 pub(crate) fn read() -> Result<UserConfig, CommandExit> {
     let config = UserConfig::read()?;
-    BundledAgentConfig::of(&config)?;
+    BundledAgentConfig::from_config(&config)?;
     Ok(config)
 }

@@ -40,7 +40,7 @@ impl Confinement {
     /// Returns the sandbox that the command line requests or implies, if any, with `cwd` as the working directory.
     /// `policy` is the value of `--allow`. A default policy implies no sandbox: agents that write their own state must
     /// start for users who do not know about sandboxes.
-    pub(crate) fn of(
+    pub(crate) fn from_args(
         args: &SandboxArgs,
         policy: Option<Policy>,
         cwd: &Path,
@@ -53,7 +53,7 @@ impl Confinement {
             (None, _) => ConfinementKind::Implied("reads"),
             (Some(_), _) => {
                 let rules = rules.for_roots([cwd.to_owned()]);
-                ConfinementKind::Explicit(Sandbox::with(rules).map_err(|e| sandbox_exit(&e))?)
+                ConfinementKind::Explicit(Sandbox::from_rules(rules).map_err(|e| sandbox_exit(&e))?)
             }
         };
         Ok(Some(Self {
@@ -65,7 +65,7 @@ impl Confinement {
     }
 
     /// Returns the sandbox for commands that agents run through the host, if any.
-    pub(crate) fn of_commands(&self) -> Option<&Sandbox> {
+    pub(crate) fn command_sandbox(&self) -> Option<&Sandbox> {
         match &self.kind {
             ConfinementKind::Explicit(sandbox) => Some(sandbox),
             ConfinementKind::Implied(_) => None,
@@ -125,7 +125,7 @@ impl Confinement {
         if !self.is_read_only() {
             let command = match &self.kind {
                 ConfinementKind::Explicit(sandbox) if !agent.is_bundled() => {
-                    command.sandboxed(sandbox.clone())
+                    command.sandbox(sandbox.clone())
                 }
                 _ => command,
             };
@@ -149,9 +149,9 @@ impl Confinement {
             // The agent calls a model over the network; its commands have a sandbox of their own without network.
             rules = rules.with_network();
         }
-        let sandbox = Sandbox::with(rules).map_err(|e| sandbox_exit(&e))?;
+        let sandbox = Sandbox::from_rules(rules).map_err(|e| sandbox_exit(&e))?;
         Ok(ConfinedCommand {
-            command: command.sandboxed(sandbox),
+            command: command.sandbox(sandbox),
             notes: own.notes,
         })
     }

@@ -35,7 +35,7 @@ impl TerminalElicitation {
     }
 
     /// Reports that the user has completed the request on a web page.
-    pub(crate) fn completed(&self, id: &ElicitationId) {
+    pub(crate) fn report_completed(&self, id: &ElicitationId) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let before = pages.len();
         pages.retain(|page| page != id);
@@ -49,10 +49,10 @@ impl TerminalElicitation {
     /// Asks the user to open a web page.
     async fn ask_page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
         let question = |out: &mut crate::screen::ScreenOutput| {
-            out.text(&question_head(message));
-            out.text(&format!(
+            out.push_text(&question_head(message));
+            out.push_text(&format!(
                 "  Open this web page:\n  {}\n",
-                literal::literal_line(url)
+                literal::escape_line(url)
             ));
         };
         let Some(mut dialog) = self.user.ask(question).await else {
@@ -75,16 +75,17 @@ impl TerminalElicitation {
 
     /// Asks the user to fill in a form, one field at a time.
     async fn ask_form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
-        let fields = FormField::of(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
+        let fields =
+            FormField::from_schema(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
         let question = |out: &mut crate::screen::ScreenOutput| {
-            out.text(&question_head(message));
+            out.push_text(&question_head(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
-                for line in literal::literal_lines(about.trim_end()) {
-                    out.text(&format!("{BAR}{line}\n"));
+                for line in literal::escape_lines(about.trim_end()) {
+                    out.push_text(&format!("{BAR}{line}\n"));
                 }
             }
             if fields.iter().any(|field| field.is_required()) {
-                out.text("  (leave a required field empty to decline; Ctrl-C: cancel)\n");
+                out.push_text("  (leave a required field empty to decline; Ctrl-C: cancel)\n");
             }
         };
         let Some(mut dialog) = self.user.ask(question).await else {
@@ -142,7 +143,7 @@ impl<S: Sync> Elicitation<S> for TerminalElicitation {
 /// Returns the beginning of a question. It names the agent, so that the agent's text cannot be mistaken for this
 /// program's.
 fn question_head(message: &str) -> String {
-    let mut lines = literal::literal_lines(message.trim_end()).into_iter();
+    let mut lines = literal::escape_lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
     for line in lines {
         text.push_str(&format!("{BAR}{line}\n"));
@@ -171,7 +172,7 @@ async fn ask_yes_no(dialog: &mut UserDialog<'_>, prompt: &str) -> Option<bool> {
         if answer.is_empty() {
             return Some(true);
         }
-        if let Some(answer) = elicitation::yes_or_no(&answer) {
+        if let Some(answer) = elicitation::parse_yes_no(&answer) {
             return Some(answer);
         }
     }

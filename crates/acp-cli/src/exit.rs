@@ -35,19 +35,19 @@ impl CommandExit {
     };
 
     /// The exit after findings or differences, which have already been printed.
-    pub(crate) const DIFFERENT: Self = Self {
+    pub(crate) const FINDINGS: Self = Self {
         code: 1,
         message: None,
     };
 
     /// The exit if stdout was closed by its reader, with the exit code of a process that `SIGPIPE` terminated.
-    pub(crate) const UNREAD: Self = Self {
+    pub(crate) const STDOUT_CLOSED: Self = Self {
         code: 141,
         message: None,
     };
 
     /// The exit code for an agent that could not be started or disconnected.
-    pub(crate) const BROKEN: u8 = 3;
+    pub(crate) const AGENT_FAILED: u8 = 3;
 
     /// The exit code for invalid usage or configuration.
     pub(crate) const USAGE: u8 = 2;
@@ -71,7 +71,7 @@ impl CommandExit {
 
     /// Creates an exit for an agent that could not be started or disconnected.
     pub(crate) fn agent_failed(message: impl Into<String>) -> Self {
-        Self::new(Self::BROKEN, message)
+        Self::new(Self::AGENT_FAILED, message)
     }
 
     /// Creates an exit for a turn that reached `--timeout`.
@@ -100,7 +100,7 @@ impl CommandExit {
     }
 
     /// Turns this exit into a failure if output could not be written, for example to a full disk. That includes
-    /// [`UNREAD`](Self::UNREAD), since in this case it was not the reader that closed stdout.
+    /// [`STDOUT_CLOSED`](Self::STDOUT_CLOSED), since in this case it was not the reader that closed stdout.
     fn check_write_error(self, why: Option<&str>) -> Self {
         let Some(why) = why else {
             return self;
@@ -126,7 +126,7 @@ impl CommandExit {
             let message = terminal_text::clean_text(&message);
             eprintln!(
                 "acp: {}",
-                terminal_text::cut_middle(&message, terminal_text::MESSAGE)
+                terminal_text::truncate_middle(&message, terminal_text::MAX_MESSAGE_CHARS)
             );
         }
         ExitCode::from(self.code)

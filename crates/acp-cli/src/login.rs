@@ -35,7 +35,7 @@ pub(crate) async fn login(args: LoginArgs) -> CommandExit {
         if let Some(hint) = target
             .agent
             .environment
-            .hint(&[], &methods_json(std::slice::from_ref(method)))
+            .missing_key_hint(&[], &methods_json(std::slice::from_ref(method)))
         {
             screen.note(&hint);
         }

@@ -8,7 +8,7 @@ use crate::exit::CommandExit;
 pub(crate) async fn mcp_proxy(args: McpProxyArgs) -> CommandExit {
     match proxy::run(&args.connect).await {
         Ok(()) => CommandExit::SUCCESS,
-        Err(error @ ProxyError::NoToken) => CommandExit::usage(error.to_string()),
+        Err(error @ ProxyError::MissingToken) => CommandExit::usage(error.to_string()),
         Err(error) => CommandExit::agent_failed(error.to_string()),
     }
 }

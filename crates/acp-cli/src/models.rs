@@ -55,7 +55,7 @@ fn parse_setting<T: FromStr<Err: Display>>(
 ) -> Result<Option<T>, ConfigError> {
     let parse = |text: &Spanned<String>| {
         let parsed = text.get_ref().parse();
-        parsed.map_err(|e: T::Err| config.error_in(text, e))
+        parsed.map_err(|e: T::Err| config.value_error(text, e))
     };
     text.map(parse).transpose()
 }
@@ -67,14 +67,14 @@ fn parse_model(
 ) -> Result<ProviderModel, ConfigError> {
     let settings = written.get_ref();
     let mut model = ProviderModel::from_name(&settings.provider, settings.name.clone())
-        .map_err(|e| config.error_in(written, e))?;
+        .map_err(|e| config.value_error(written, e))?;
     model.base_url.clone_from(&settings.base_url);
     model.thought = parse_setting(config, settings.thought_level.as_ref())?;
     model.context_window = settings.context_window.map(NonZeroU64::get);
     model.images = settings.images;
     model.key = settings.key_env.as_deref().and_then(key_from_variable);
     model.key_variable.clone_from(&settings.key_env);
-    model.check().map_err(|e| config.error_in(written, e))?;
+    model.check().map_err(|e| config.value_error(written, e))?;
     Ok(model)
 }
 
@@ -89,7 +89,7 @@ impl BundledAgentConfig {
     ///
     /// # Errors
     /// A model, mode or thought level is invalid, or the settings contradict each other.
-    pub(crate) fn of(config: &UserConfig) -> Result<Self, ConfigError> {
+    pub(crate) fn from_config(config: &UserConfig) -> Result<Self, ConfigError> {
         let Some(written) = &config.agent else {
             return Ok(Self::default());
         };
@@ -102,15 +102,15 @@ impl BundledAgentConfig {
                 model.context_window = settings.context_window.map(NonZeroU64::get);
                 // A user who sets both knows that the model at this URL supports thought levels.
                 model.thought = thought_level.filter(|_| model.base_url.is_some());
-                model.check().map_err(|e| config.error_in(written, e))?;
+                model.check().map_err(|e| config.value_error(written, e))?;
             }
             _ if settings.base_url.is_some() => {
                 let what = "`base_url` requires `model`";
-                return Err(config.error_in(written, what));
+                return Err(config.value_error(written, what));
             }
             _ if settings.context_window.is_some() => {
                 let what = "`context_window` requires `model`";
-                return Err(config.error_in(written, what));
+                return Err(config.value_error(written, what));
             }
             _ => {}
         }
@@ -131,7 +131,7 @@ impl BundledAgentConfig {
     ///
     /// # Errors
     /// The given model is invalid.
-    pub(crate) fn choice(&self, typed: ModelArgs) -> Result<ModelConfig, CommandExit> {
+    pub(crate) fn model_config(&self, typed: ModelArgs) -> Result<ModelConfig, CommandExit> {
         let mut named = self.named_models.clone();
         let first = match self.first_model(typed)? {
             Some(ModelArgument::Offline) => return Ok(ModelConfig::Offline),
@@ -159,7 +159,10 @@ impl BundledAgentConfig {
     }
 
     /// Returns the initial model of sessions: the one on the command line, or else the configured one.
-    pub(crate) fn model(&self, typed: ModelArgs) -> Result<Option<ProviderModel>, CommandExit> {
+    pub(crate) fn initial_model(
+        &self,
+        typed: ModelArgs,
+    ) -> Result<Option<ProviderModel>, CommandExit> {
         Ok(match self.first_model(typed)? {
             Some(ModelArgument::Model(model)) => Some(model),
             _ => None,

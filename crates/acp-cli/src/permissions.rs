@@ -21,7 +21,7 @@ use crate::screen::print;
 use crate::terminal_user;
 
 /// Returns the permissions of an agent in `cwd`. `allow` is the policy given on the command line, if any.
-pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
+pub(crate) fn from_policy(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, CommandExit> {
     let otherwise = match terminal_user::can_ask() {
         true => Policy::Ask,
         false => Policy::Reads,
@@ -34,7 +34,7 @@ pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, Comma
 pub(crate) fn rule_files() -> RuleFiles {
     let mut files = RuleFiles::new();
     if let Some(file) = rules_file() {
-        files = files.user(file);
+        files = files.user_rules(file);
     }
     if let Some(answers) = answers_directory() {
         files = files.answers(answers);
@@ -45,7 +45,9 @@ pub(crate) fn rule_files() -> RuleFiles {
 /// Formats a note for `acp run` to print.
 pub(crate) fn note_text(note: &PermissionNote) -> String {
     // The agent's text has no length limit and could fill the screen.
-    let what = |what: &str| terminal_text::cut_middle(what, terminal_text::VALUE).into_owned();
+    let what = |what: &str| {
+        terminal_text::truncate_middle(what, terminal_text::MAX_VALUE_CHARS).into_owned()
+    };
     let by = |by: &DecisionSource| match by {
         DecisionSource::Policy(policy) => format!("--allow {policy}"),
         DecisionSource::Rule { file, number, rule } => {
@@ -76,9 +78,12 @@ pub(crate) fn note_text(note: &PermissionNote) -> String {
             "remembered for this project: {answer}; revoke with: acp permissions revoke {}",
             answer.number
         ),
-        other => terminal_text::cut_middle(&other.to_string(), terminal_text::MESSAGE).into_owned(),
+        other => {
+            terminal_text::truncate_middle(&other.to_string(), terminal_text::MAX_MESSAGE_CHARS)
+                .into_owned()
+        }
     };
-    literal::literal_line(&text)
+    literal::escape_line(&text)
 }
 
 pub(crate) fn permissions(args: &PermissionsArgs) -> CommandExit {
@@ -98,7 +103,7 @@ fn list(args: &ListPermissionsArgs) -> Result<CommandExit, CommandExit> {
     };
     Ok(match print(shown.as_bytes()) {
         true => CommandExit::SUCCESS,
-        false => CommandExit::UNREAD,
+        false => CommandExit::STDOUT_CLOSED,
     })
 }
 
@@ -110,7 +115,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
     let remembered = said.remembered_answers.as_ref().ok_or_else(nothing)?;
     let message = match args.number {
         Some(number) => match remembered.revoke(number).map_err(failed)? {
-            Some(answer) => format!("revoked: {}\n", literal::literal_line(&answer.to_string())),
+            Some(answer) => format!("revoked: {}\n", literal::escape_line(&answer.to_string())),
             None => {
                 let message = format!(
                     "remembered answer not found: {number}; list answers with `acp permissions`"
@@ -131,7 +136,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
 fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String {
     let mut text = format!(
         "Permissions in {} (strictest wins: deny, ask, allow)\n",
-        literal::literal_line(&said.project.root().display().to_string())
+        literal::escape_line(&said.project.root().display().to_string())
     );
     text.push_str("\nYour rules");
     match (&said.user_rules, rules_file()) {
@@ -139,7 +144,7 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
         (None, Some(file)) => {
             text.push_str(&format!(
                 ": none (add them in {})\n",
-                literal::literal_line(&display_path(&file))
+                literal::escape_line(&display_path(&file))
             ));
         }
         (None, None) => text.push_str(": none\n"),
@@ -206,7 +211,7 @@ fn render_text(said: &PermissionSources, answers: &[RememberedAnswer]) -> String
 fn render_rules(rules: &PermissionRules) -> String {
     let mut text = format!(
         ", in {}:\n",
-        literal::literal_line(&display_path(rules.file()))
+        literal::escape_line(&display_path(rules.file()))
     );
     let quoted = |texts: Vec<&str>| {
         let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
@@ -250,7 +255,7 @@ fn render_rules(rules: &PermissionRules) -> String {
 fn render_table(rows: &[[String; 4]], text: &mut String) {
     let cleaned: Vec<[String; 4]> = rows
         .iter()
-        .map(|row| row.each_ref().map(|cell| literal::literal_line(cell)))
+        .map(|row| row.each_ref().map(|cell| literal::escape_line(cell)))
         .collect();
     let width = |column: usize| {
         let cells = cleaned.iter().filter_map(|row| row.get(column));

@@ -25,7 +25,7 @@ pub(crate) struct Styles {
 
 impl Styles {
     /// Returns the styles for stdout. They are empty if it does not support color.
-    pub(crate) fn of_stdout() -> Self {
+    pub(crate) fn for_stdout() -> Self {
         if supports_color(&std::io::stdout()) {
             Self::colored()
         } else {
@@ -55,7 +55,7 @@ pub(crate) struct ScreenOutput {
 
 impl ScreenOutput {
     /// Adds unstyled text.
-    pub(crate) fn text(&mut self, text: &str) {
+    pub(crate) fn push_text(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             if self.at_line_start {
                 self.buffer.push_str(&"│ ".repeat(self.depth));
@@ -66,7 +66,7 @@ impl ScreenOutput {
     }
 
     /// Adds the output of `show`, one level deeper.
-    pub(crate) fn nested(&mut self, show: impl FnOnce(&mut Self)) {
+    pub(crate) fn push_nested(&mut self, show: impl FnOnce(&mut Self)) {
         self.end_line();
         self.depth += 1;
         show(self);
@@ -75,9 +75,9 @@ impl ScreenOutput {
     }
 
     /// Adds text with a style.
-    pub(crate) fn styled(&mut self, style: Style, text: &str) {
+    pub(crate) fn push_styled(&mut self, style: Style, text: &str) {
         let at_line_start = self.at_line_start;
-        self.text(&format!("{style}{text}{style:#}"));
+        self.push_text(&format!("{style}{text}{style:#}"));
         // The escape sequence at the end is invisible.
         self.at_line_start = text
             .chars()
@@ -88,7 +88,7 @@ impl ScreenOutput {
     /// Ends the current line, if it has any text.
     pub(crate) fn end_line(&mut self) {
         if !self.at_line_start {
-            self.text("\n");
+            self.push_text("\n");
         }
     }
 }
@@ -115,7 +115,7 @@ const MIN_WRAP_WIDTH: usize = 20;
 
 /// Wraps a question's text to the width of the terminal. If the terminal wrapped it, lines would continue at the left
 /// edge, where an agent could make them look like another part of the question.
-pub(crate) fn wrapped(text: &str) -> String {
+pub(crate) fn wrap_question(text: &str) -> String {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     match size {
         Some((columns, _)) => wrap_to_width(usize::from(columns.0), text),
@@ -177,9 +177,9 @@ struct ScreenState {
     styles: Styles,
     at_line_start: bool,
     /// Whether the progress line can be shown.
-    live: bool,
+    is_live: bool,
     /// Whether the progress line is currently shown.
-    spinning: bool,
+    is_spinning: bool,
     frame: usize,
     started_at: Instant,
     last_shown_at: Instant,
@@ -189,7 +189,7 @@ struct ScreenState {
 
 impl ScreenState {
     fn stop_spinning(&mut self) {
-        if std::mem::take(&mut self.spinning) {
+        if std::mem::take(&mut self.is_spinning) {
             let mut err = std::io::stderr().lock();
             let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
         }
@@ -212,10 +212,10 @@ impl TerminalScreen {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         let now = Instant::now();
         Self(Arc::new(Mutex::new(ScreenState {
-            styles: Styles::of_stdout(),
+            styles: Styles::for_stdout(),
             at_line_start: true,
-            live: live && out.is_terminal() && err.is_terminal() && !is_dumb_terminal(),
-            spinning: false,
+            is_live: live && out.is_terminal() && err.is_terminal() && !is_dumb_terminal(),
+            is_spinning: false,
             frame: 0,
             started_at: now,
             last_shown_at: now,
@@ -229,10 +229,10 @@ impl TerminalScreen {
     }
 
     pub(crate) fn is_live(&self) -> bool {
-        self.lock().live
+        self.lock().is_live
     }
 
-    pub(crate) fn is_broken(&self) -> bool {
+    pub(crate) fn is_stdout_closed(&self) -> bool {
         self.lock().broken
     }
 
@@ -270,7 +270,10 @@ impl TerminalScreen {
         }
         eprintln!(
             "acp: {}",
-            terminal_text::cut_middle(&terminal_text::clean_line(note), terminal_text::MESSAGE)
+            terminal_text::truncate_middle(
+                &terminal_text::clean_line(note),
+                terminal_text::MAX_MESSAGE_CHARS
+            )
         );
     }
 
@@ -288,7 +291,7 @@ impl TerminalScreen {
         let mut state = self.lock();
         let idle =
             state.at_line_start && !state.asking && state.last_shown_at.elapsed() > PROGRESS_DELAY;
-        if !state.live || !idle {
+        if !state.is_live || !idle {
             return;
         }
         state.frame = (state.frame + 1) % FRAMES.len();
@@ -298,7 +301,7 @@ impl TerminalScreen {
         let mut err = std::io::stderr().lock();
         let _ = write!(err, "\r\x1b[K{frame} {doing} {seconds} s").and_then(|()| err.flush());
         drop(err);
-        state.spinning = true;
+        state.is_spinning = true;
     }
 
     /// Shows a hint about what to do next on stderr.
@@ -324,9 +327,9 @@ impl TerminalScreen {
             depth: 0,
         };
         out.end_line();
-        out.text("\n");
+        out.push_text("\n");
         draw(&mut out);
-        eprint!("{}", wrapped(&out.buffer));
+        eprint!("{}", wrap_question(&out.buffer));
         state.at_line_start = true;
         drop(state);
         ScreenQuestion(self.clone())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp::jsonrpc::{self, Incoming, RequestId};
-use acp_config::{AgentChoice, quoted};
+use acp_config::{AgentChoice, quote};
 use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
 
 use crate::args::run::RunFormat;
@@ -23,7 +23,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
 
 /// The note that is shown if the agent is slow.
-pub(crate) const SLOW: &str = "waiting for the agent to respond (Ctrl-C: exit)";
+pub(crate) const SLOW_NOTE: &str = "waiting for the agent to respond (Ctrl-C: exit)";
 
 /// The chosen agent, and where to start it.
 #[derive(Clone, Copy)]
@@ -69,11 +69,14 @@ impl StartTarget<'_> {
 
     /// Starts the agent.
     pub(crate) fn spawn(&self) -> Result<AgentProcess, CommandExit> {
-        self.spawn_as(&self.command()?)
+        self.spawn_command(&self.command()?)
     }
 
     /// Starts the agent with this command, which may have additional arguments or a sandbox.
-    pub(crate) fn spawn_as(&self, command: &AgentCommand) -> Result<AgentProcess, CommandExit> {
+    pub(crate) fn spawn_command(
+        &self,
+        command: &AgentCommand,
+    ) -> Result<AgentProcess, CommandExit> {
         spawn_agent(command).map_err(|e| {
             let install = match e {
                 SpawnError::NotInPath { .. } => self.agent.install_hint(),
@@ -86,29 +89,32 @@ impl StartTarget<'_> {
     /// Returns a hint to append to an error message if the agent seems to lack an API key that is set in this process.
     /// `said` is the agent's message.
     pub(crate) fn hint(&self, said: &str) -> String {
-        let hint = self.agent.environment.hint(&self.agent.command, said);
+        let hint = self
+            .agent
+            .environment
+            .missing_key_hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// Like [`hint`](Self::hint), but only if `said` names the key, since the message may be about something else.
     pub(crate) fn hint_if_named(&self, said: &str) -> String {
-        let hint = self.agent.environment.hint(&[], said);
+        let hint = self.agent.environment.missing_key_hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// Returns a command line that runs `acp` with `arguments` and the same agent.
     pub(crate) fn command_hint(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
-        words.extend(arguments.iter().map(|word| quoted(word)));
+        words.extend(arguments.iter().map(|word| quote(word)));
         if self.agent.needs_protocol_arg {
             words.push(format!("--protocol {}", self.agent.protocol));
         }
         words.extend(self.agent.environment.to_args().iter().cloned());
         if let Some(name) = &self.agent.name {
-            words.extend(option("--agent", name).iter().map(|word| quoted(word)));
+            words.extend(option("--agent", name).iter().map(|word| quote(word)));
         } else if !self.agent.is_bundled() {
             words.push("--".to_owned());
-            words.extend(self.agent.command.iter().map(|word| quoted(word)));
+            words.extend(self.agent.command.iter().map(|word| quote(word)));
         }
         words.join(" ")
     }
@@ -141,7 +147,7 @@ pub(crate) fn connection_options() -> acp::Options {
 
 /// Returns the options of the connection to this agent. Noise is collected for error messages.
 pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
-    let options = ProtocolArg::of(agent).set(connection_options());
+    let options = ProtocolArg::for_agent(agent).apply(connection_options());
     options.on_noise(process.noise_handler())
 }
 
@@ -219,13 +225,13 @@ impl StartFailure {
         target: &StartTarget<'_>,
         process: &AgentProcess,
     ) -> CommandExit {
-        use acp::Error::{Closed, Invalid, Unreadable, Unsupported, Version};
+        use acp::Error::{Closed, InvalidRequest, InvalidResponse, Unsupported, Version};
         match self {
             Self::Exit(exit) => exit,
-            Self::Agent(error @ (Closed(_) | Version { .. } | Unreadable { .. })) => {
+            Self::Agent(error @ (Closed(_) | Version { .. } | InvalidResponse { .. })) => {
                 disconnect_exit(target, process, &error).await
             }
-            Self::Agent(error @ (Unsupported { .. } | Invalid(_))) => {
+            Self::Agent(error @ (Unsupported { .. } | InvalidRequest(_))) => {
                 CommandExit::usage(error.to_string())
             }
             Self::Agent(error) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 use crate::line_input::{self, TypedLines};
-use crate::screen::{ScreenOutput, ScreenQuestion, TerminalScreen, wrapped};
+use crate::screen::{ScreenOutput, ScreenQuestion, TerminalScreen, wrap_question};
 
 #[cfg(unix)]
 const TERMINAL: &str = "/dev/tty";
@@ -38,7 +38,7 @@ pub(crate) fn confirm(question: &str) -> bool {
         return false;
     };
     let mut early = line_input::discard(&terminal);
-    eprint!("{} ", wrapped(question));
+    eprint!("{} ", wrap_question(question));
     loop {
         std::thread::sleep(SETTLE_TIME);
         if !line_input::discard(&terminal) {
@@ -84,7 +84,7 @@ impl TerminalUser {
     }
 
     /// Returns `true` if a question is open.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn has_open_question(&self) -> bool {
         self.question_lock.try_lock().is_err()
     }
 
@@ -105,7 +105,7 @@ impl TerminalUser {
             _question_lock: turn,
             lines,
             questions_cancelled: left,
-            waits: false,
+            is_waiting: false,
         };
         dialog.settle(early).await?;
         Some(dialog)
@@ -119,18 +119,18 @@ pub(crate) struct UserDialog<'a> {
     lines: TypedLines,
     questions_cancelled: watch::Receiver<bool>,
     /// Whether to wait for an answer.
-    waits: bool,
+    is_waiting: bool,
 }
 
 impl UserDialog<'_> {
     /// Waits until input that was meant for something else has stopped.
     async fn settle(&mut self, mut early: bool) -> Option<()> {
-        self.waits = true;
+        self.is_waiting = true;
         loop {
             tokio::select! {
                 biased;
                 _ = self.questions_cancelled.wait_for(|left| *left) => {
-                    self.waits = false;
+                    self.is_waiting = false;
                     return None;
                 }
                 () = tokio::time::sleep(SETTLE_TIME) => {}
@@ -140,7 +140,7 @@ impl UserDialog<'_> {
             }
             early = true;
         }
-        self.waits = false;
+        self.is_waiting = false;
         if early {
             self.say(&format!("\n{EARLY_INPUT_NOTE}"));
         }
@@ -149,19 +149,19 @@ impl UserDialog<'_> {
 
     /// Shows text that belongs to the question.
     pub(crate) fn say(&self, text: &str) {
-        eprintln!("{}", wrapped(text));
+        eprintln!("{}", wrap_question(text));
     }
 
     /// Shows `prompt` and reads a line, without surrounding whitespace. Returns `None` if there is none.
     pub(crate) async fn answer(&mut self, prompt: &str) -> Option<String> {
         eprint!("{prompt}");
-        self.waits = true;
+        self.is_waiting = true;
         let line = tokio::select! {
             biased;
             _ = self.questions_cancelled.wait_for(|left| *left) => None,
             line = self.lines.next() => line,
         };
-        self.waits = false;
+        self.is_waiting = false;
         if line.is_none() {
             // End the line that the user did not.
             eprintln!();
@@ -172,7 +172,7 @@ impl UserDialog<'_> {
 
 impl Drop for UserDialog<'_> {
     fn drop(&mut self) {
-        if self.waits {
+        if self.is_waiting {
             eprintln!("\n  (the agent withdrew this question)");
         }
     }

@@ -13,7 +13,7 @@ pub struct ChatSettings {
     pub theme: Option<Background>,
     /// How to show images.
     #[serde(default)]
-    pub images: Images,
+    pub images: ImageMode,
     /// Whether the mouse wheel scrolls.
     #[serde(default)]
     pub mouse: bool,
@@ -36,7 +36,7 @@ pub enum Background {
 /// How to show images. The configuration file uses these names in lowercase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Images {
+pub enum ImageMode {
     /// The best method that the terminal supports.
     #[default]
     Auto,

@@ -81,7 +81,7 @@ impl UserConfig {
     /// Builds an error about a configuration value, including its line number.
     ///
     /// This is for values that can only be validated by the code that uses them.
-    pub fn error_in<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
+    pub fn value_error<T>(&self, value: &Spanned<T>, what: impl std::fmt::Display) -> ConfigError {
         self.source.error_at(Some(value.span()), &what.to_string())
     }
 }

@@ -55,7 +55,7 @@ impl AgentEnvironment {
     ///
     /// # Errors
     /// Fails if a name is invalid or a variable requested without a value is not set.
-    pub fn of(
+    pub fn from_config(
         everyone: &EnvironmentSettings,
         requests: &[EnvRequest],
     ) -> Result<Self, ConfigError> {
@@ -63,7 +63,7 @@ impl AgentEnvironment {
     }
 
     /// Creates the environment for an agent that has its own settings. `wrong` creates an error about those settings.
-    pub(crate) fn of_agent(
+    pub(crate) fn for_agent(
         everyone: &EnvironmentSettings,
         settings: &AgentSettings,
         requests: &[EnvRequest],
@@ -143,7 +143,7 @@ impl AgentEnvironment {
     /// The variables are those named in the agent's message, or, if there are none, those that look like a key for this
     /// agent.
     #[must_use]
-    pub fn hint(&self, agent: &[String], said: &str) -> Option<String> {
+    pub fn missing_key_hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing = |name: &str| {
             process_secrets::variable(name).is_some() && !self.environment.includes(name)
         };

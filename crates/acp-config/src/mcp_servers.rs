@@ -7,7 +7,7 @@ use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, M
 use acp_host::process_secrets;
 use serde::Deserialize;
 
-use crate::quote::quoted;
+use crate::quote::quote;
 
 /// The settings of an MCP server, which is either a program (`command`) or at a URL (`url`).
 #[derive(Clone, Default, Deserialize)]
@@ -58,9 +58,9 @@ impl McpServerSettings {
     pub fn summary(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
         words.extend(self.url.clone());
-        words.extend(self.command.as_deref().map(quoted));
-        words.extend(self.args.iter().map(|arg| quoted(arg)));
-        let pair = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
+        words.extend(self.command.as_deref().map(quote));
+        words.extend(self.args.iter().map(|arg| quote(arg)));
+        let pair = |(name, value): (&String, &String)| format!("{name}={}", quote(value));
         let mut more = |what: &str, list: Vec<String>| {
             if !list.is_empty() {
                 words.push(format!("({what} {})", list.join(" ")));

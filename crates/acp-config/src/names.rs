@@ -94,7 +94,7 @@ pub struct SessionNames {
 impl SessionNames {
     /// Opens the session names of the agent with the key `agent` in `cwd`, which must be a path without symlinks.
     #[must_use]
-    pub fn of(agent: String, cwd: &Path) -> Self {
+    pub fn open(agent: String, cwd: &Path) -> Self {
         let file = paths::state_dir().map(|state| state.join("session-names.json"));
         Self {
             file: file.map(|file| StateFile::new(file, MAX_FILE_SIZE)),
@@ -107,7 +107,7 @@ impl SessionNames {
     ///
     /// # Errors
     /// Fails if the names cannot be read.
-    pub fn in_all_directories(&self) -> Result<Vec<NamedSession>, ConfigError> {
+    pub fn list_all(&self) -> Result<Vec<NamedSession>, ConfigError> {
         let Some(state_file) = &self.file else {
             return Ok(Vec::new());
         };
@@ -121,8 +121,8 @@ impl SessionNames {
     ///
     /// # Errors
     /// Fails if the names cannot be read.
-    pub fn in_directory(&self) -> Result<Vec<NamedSession>, ConfigError> {
-        let mut sessions = self.in_all_directories()?;
+    pub fn list(&self) -> Result<Vec<NamedSession>, ConfigError> {
+        let mut sessions = self.list_all()?;
         sessions.retain(|named| self.matches(named));
         Ok(sessions)
     }
@@ -132,7 +132,7 @@ impl SessionNames {
     /// # Errors
     /// Fails if the names cannot be read.
     pub fn find(&self, name: &str) -> Result<Option<NamedSession>, ConfigError> {
-        let mut all = self.in_directory()?.into_iter();
+        let mut all = self.list()?.into_iter();
         Ok(all.find(|named| named.name == name))
     }
 
@@ -187,7 +187,7 @@ impl SessionNames {
             });
             Ok((contents, id.to_owned()))
         };
-        state_file.change(change)
+        state_file.update(change)
     }
 
     /// Gives the name to a session unless another session already has it. A session may have several names.
@@ -220,7 +220,7 @@ impl SessionNames {
             let forgotten = at.map(|at| contents.sessions.remove(at).id);
             Ok((contents, forgotten))
         };
-        state_file.change(change)
+        state_file.update(change)
     }
 
     fn matches(&self, named: &NamedSession) -> bool {
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(here.find("build").unwrap().unwrap().id, "one");
         assert_eq!(here.remove("build").unwrap().as_deref(), Some("one"));
         assert_eq!(here.remove("build").unwrap(), None);
-        assert_eq!(here.in_all_directories().unwrap().len(), 1);
+        assert_eq!(here.list_all().unwrap().len(), 1);
         let other = names(directory.path(), "goose", "/b");
         assert_eq!(other.find("build").unwrap().unwrap().id, "two");
     }
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(names.assign(&build, "two", None).unwrap(), "one");
         assert_eq!(names.assign(&build, "two", Some("zero")).unwrap(), "one");
         assert_eq!(names.assign(&build, "two", Some("one")).unwrap(), "two");
-        assert_eq!(names.in_all_directories().unwrap().len(), 1);
+        assert_eq!(names.list_all().unwrap().len(), 1);
     }
 
     #[test]

@@ -47,14 +47,14 @@ impl PermissionSources {
     /// # Errors
     /// Fails if a file is invalid. Ignoring it would allow more than it does.
     pub fn for_directory(cwd: &Path) -> Result<Self, ConfigError> {
-        let project = Project::of(cwd)
+        let project = Project::find(cwd)
             .map_err(|e| ConfigError::usage(format!("--cwd {}: {e}", cwd.display())))?;
         let broken = |e: RulesError| ConfigError::usage(e.to_string());
         let user = match rules_file() {
             Some(file) => PermissionRules::read(&file, project.root()).map_err(broken)?,
             None => None,
         };
-        let rules = project.rules().map_err(broken)?;
+        let rules = project.read_rules().map_err(broken)?;
         let remembered =
             answers_directory().map(|answers| RememberedAnswers::new(answers, project.root()));
         Ok(Self {
@@ -96,11 +96,11 @@ impl PermissionSources {
             None => Permissions::default_policy(otherwise),
         };
         if let Some(rules) = self.user_rules {
-            permissions = permissions.user(rules);
+            permissions = permissions.user_rules(rules);
         }
         if let Some(remembered) = self.remembered_answers {
-            permissions = permissions.remembered(remembered);
+            permissions = permissions.remembered_answers(remembered);
         }
-        Ok(permissions.project(self.project_rules))
+        Ok(permissions.project_rules(self.project_rules))
     }
 }

@@ -2,7 +2,7 @@
 
 /// Quotes a word for a shell.
 #[must_use]
-pub fn quoted(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -56,7 +56,7 @@ impl fmt::Debug for AgentCommand {
             .field("program", &self.program)
             .field("args", &self.args)
             .field("environment", &self.environment)
-            .field("env", &environment::names(&self.env))
+            .field("env", &environment::variable_names(&self.env))
             .field("cwd", &self.cwd)
             .finish()
     }
@@ -83,7 +83,7 @@ impl AgentCommand {
     /// # Errors
     /// The line has no words, or has an unclosed quote.
     pub fn from_line(line: &str) -> Result<Self, ParseLineError> {
-        let mut words = words_of_line(line)?.into_iter();
+        let mut words = split_command_line(line)?.into_iter();
         let program = words.next().ok_or(ParseLineError::Empty)?;
         Ok(Self::new(program).args(words))
     }
@@ -118,7 +118,7 @@ impl AgentCommand {
 
     /// Runs the agent, and everything it starts, in a sandbox.
     #[must_use]
-    pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
         self
     }
@@ -180,7 +180,7 @@ impl AgentCommand {
 ///
 /// # Errors
 /// The line has no words, or has an unclosed quote.
-pub fn words_of_line(line: &str) -> Result<Vec<String>, ParseLineError> {
+pub fn split_command_line(line: &str) -> Result<Vec<String>, ParseLineError> {
     let words = shell_words::split(line).map_err(|_| ParseLineError::UnclosedQuote)?;
     match words.is_empty() {
         true => Err(ParseLineError::Empty),
@@ -255,7 +255,7 @@ pub struct AgentProcess {
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
     /// Reports of changes that were undone when the agent ended, at most two.
-    undo_notes: Arc<Mutex<Vec<String>>>,
+    undo_reports: Arc<Mutex<Vec<String>>>,
 }
 
 impl AgentProcess {
@@ -305,7 +305,7 @@ impl AgentProcess {
                 kept.lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .push(text);
-                pass_lines(text, &mut line, &mut on_stderr);
+                emit_complete_lines(text, &mut line, &mut on_stderr);
             }
             ProcessEvent::Exited(_) | ProcessEvent::GroupEnded => {
                 if !line.is_empty() {
@@ -325,7 +325,7 @@ impl AgentProcess {
             running,
             stdio,
             tail,
-            undo_notes: undone,
+            undo_reports: undone,
         })
     }
 
@@ -408,7 +408,7 @@ impl AgentProcess {
     pub fn undo_report(&self) -> Vec<String> {
         std::mem::take(
             &mut self
-                .undo_notes
+                .undo_reports
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner),
         )
@@ -417,7 +417,7 @@ impl AgentProcess {
     /// Returns how the agent exited, or `None` if it is still running.
     #[must_use]
     pub fn try_wait(&self) -> Option<ProcessExit> {
-        self.running.try_exit()
+        self.running.try_wait()
     }
 
     /// Waits for the agent to exit. Afterwards, [`output_tail`](Self::output_tail) includes everything that the agent
@@ -431,8 +431,8 @@ impl AgentProcess {
 
     /// Waits until neither the agent nor anything it started is running, but at most for `patience`. Returns `true` if
     /// nothing is running. Does not end any process.
-    pub async fn wait_empty(&self, patience: Duration) -> bool {
-        self.running.wait_empty(patience).await
+    pub async fn wait_all(&self, patience: Duration) -> bool {
+        self.running.wait_all(patience).await
     }
 
     /// Ends the agent and everything it started. Takes each of these steps only if the previous one was not enough:
@@ -449,18 +449,18 @@ impl AgentProcess {
         drop(self.take_stdio());
         let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();
         // After the agent itself has exited, nothing else tells the remaining processes to exit.
-        if !ended || !self.running.wait_empty(Duration::ZERO).await {
+        if !ended || !self.running.wait_all(Duration::ZERO).await {
             self.running.terminate().await;
-            self.running.wait_empty(grace).await;
+            self.running.wait_all(grace).await;
         }
         self.running.stop();
-        self.running.wait_finished().await;
+        self.running.wait_until_finished().await;
         self.wait().await
     }
 }
 
 /// Calls `pass` with each line that `text` completes. `line` holds the incomplete last line.
-fn pass_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
+fn emit_complete_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
     for part in text.split_inclusive('\n') {
         let (mut rest, whole) = part
             .strip_suffix('\n')
@@ -510,7 +510,7 @@ mod tests {
         let mut line = String::new();
         let long = "é".repeat(MAX_LINE_BYTES);
         for text in ["a", "b\r\nc\n\nd", "e\n", &long, "\nlast"] {
-            pass_lines(text, &mut line, &mut |line| lines.push(line.to_owned()));
+            emit_complete_lines(text, &mut line, &mut |line| lines.push(line.to_owned()));
             assert!(line.len() <= MAX_LINE_BYTES);
         }
         assert_eq!(lines[..4], ["ab", "c", "", "de"]);

@@ -165,7 +165,7 @@ impl Attachment {
 
     /// Returns the number of bytes that were read and will be sent.
     #[must_use]
-    pub fn held_bytes(&self) -> u64 {
+    pub fn content_size(&self) -> u64 {
         match &self.content {
             AttachmentContent::Bytes(bytes) => bytes.len() as u64,
             AttachmentContent::Link | AttachmentContent::Directory => 0,
@@ -319,7 +319,7 @@ mod tests {
         let all = PromptCapabilities::new().embedded_context(true);
         let (_directory, long) = read("long.txt", &[b'x'; EMBEDDED as usize + 1]);
         assert_eq!(json(&long, &all)["size"], EMBEDDED + 1);
-        assert_eq!(long.held_bytes(), 0);
+        assert_eq!(long.content_size(), 0);
 
         let directory = tempfile::tempdir().unwrap();
         let link = json(&Attachment::read(directory.path(), EMBEDDED).unwrap(), &all);

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_wire::v1::SessionId;
 
-use crate::buffers::{BufferChange, BufferRefusal, BufferWrite, Buffers, DynBuffers, Fingerprint};
+use crate::buffers::{
+    BufferChange, BufferWrite, BufferWriteError, Buffers, DynBuffers, Fingerprint,
+};
 
 /// The maximum number of files whose text is remembered, as an agent last read or wrote it. Beyond that, the oldest are
 /// forgotten. If the user then changes such a buffer, the agent must read the file again before it can write.
@@ -54,8 +56,8 @@ impl BufferedFiles {
         &self,
         view: &SessionFile,
         text: Arc<str>,
-    ) -> Result<BufferWrite, BufferRefusal> {
-        let seen = self.fingerprint_of(view);
+    ) -> Result<BufferWrite, BufferWriteError> {
+        let seen = self.seen_fingerprint(view);
         let change = BufferChange::new(view.file.clone(), text, seen);
         self.buffers.write(change).await
     }
@@ -64,7 +66,7 @@ impl BufferedFiles {
         self.buffers.notify_saved(file, text).await;
     }
 
-    fn fingerprint_of(&self, view: &SessionFile) -> Option<Fingerprint> {
+    fn seen_fingerprint(&self, view: &SessionFile) -> Option<Fingerprint> {
         let seen = self
             .fingerprints
             .lock()
@@ -76,7 +78,7 @@ impl BufferedFiles {
 
     /// Records that the agent knows this text of the file, because it has read or written it.
     pub(crate) fn remember(&self, view: &SessionFile, text: &str) {
-        let text = Fingerprint::of(text);
+        let text = Fingerprint::new(text);
         self.forget(view);
         let mut seen = self
             .fingerprints

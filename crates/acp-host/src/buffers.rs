@@ -30,7 +30,7 @@ pub trait Buffers: Send + Sync + 'static {
     /// can undo.
     ///
     /// The user may have typed since the agent read the file, and the protocol's request does not say which text it is
-    /// based on. [`BufferChange::freshness_of`] does. Call it and change the buffer without unlocking the buffer in
+    /// based on. [`BufferChange::freshness`] does. Call it and change the buffer without unlocking the buffer in
     /// between, and reject a write that would overwrite text that the agent has not seen.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ pub trait Buffers: Send + Sync + 'static {
     fn write(
         &self,
         change: BufferChange,
-    ) -> impl Future<Output = Result<BufferWrite, BufferRefusal>> + Send;
+    ) -> impl Future<Output = Result<BufferWrite, BufferWriteError>> + Send;
 
     /// Reports that the file on disk now has the text from [`BufferWrite::BufferAndFile`]. If the buffer still has the
     /// same text, it no longer has unsaved changes.
@@ -64,7 +64,7 @@ pub enum BufferWrite {
 /// Why a write to a buffer was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BufferRefusal {
+pub enum BufferWriteError {
     /// The buffer has changes that the agent has not seen. The agent is told to read the file again.
     #[error(
         "the file was changed in the editor since it was read; nothing was written; read it again"
@@ -109,10 +109,10 @@ impl BufferChange {
     /// Compares the text that the agent last saw with `current`, the buffer's current text. Reading a part of a file
     /// counts as reading all of it.
     #[must_use]
-    pub fn freshness_of(&self, current: &str) -> BufferFreshness {
+    pub fn freshness(&self, current: &str) -> BufferFreshness {
         match self.last_read {
             None => BufferFreshness::Unknown,
-            Some(seen) if seen == Fingerprint::of(current) => BufferFreshness::Current,
+            Some(seen) if seen == Fingerprint::new(current) => BufferFreshness::Current,
             Some(_) => BufferFreshness::Outdated,
         }
     }
@@ -124,7 +124,7 @@ impl BufferChange {
 pub(crate) struct Fingerprint(usize, u64);
 
 impl Fingerprint {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
         Self(text.len(), KEY.hash_one(text))
     }
@@ -135,7 +135,10 @@ type BufferFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// An object-safe form of [`Buffers`].
 pub(crate) trait DynBuffers: Send + Sync {
     fn read<'a>(&'a self, file: &'a Path) -> BufferFuture<'a, Option<Arc<str>>>;
-    fn write(&self, change: BufferChange) -> BufferFuture<'_, Result<BufferWrite, BufferRefusal>>;
+    fn write(
+        &self,
+        change: BufferChange,
+    ) -> BufferFuture<'_, Result<BufferWrite, BufferWriteError>>;
     fn notify_saved<'a>(&'a self, file: &'a Path, text: &'a Arc<str>) -> BufferFuture<'a, ()>;
 }
 
@@ -144,7 +147,10 @@ impl<B: Buffers> DynBuffers for B {
         Box::pin(Buffers::read(self, file))
     }
 
-    fn write(&self, change: BufferChange) -> BufferFuture<'_, Result<BufferWrite, BufferRefusal>> {
+    fn write(
+        &self,
+        change: BufferChange,
+    ) -> BufferFuture<'_, Result<BufferWrite, BufferWriteError>> {
         Box::pin(Buffers::write(self, change))
     }
 
@@ -200,7 +206,7 @@ struct Buffer {
 
 impl Buffer {
     fn is_unsaved(&self) -> bool {
-        Fingerprint::of(&self.text) != self.saved_fingerprint
+        Fingerprint::new(&self.text) != self.saved_fingerprint
     }
 }
 
@@ -228,7 +234,7 @@ impl MemoryBuffers {
     /// existing file. May block.
     pub fn open(&self, file: &Path, text: impl Into<Arc<str>>) {
         let text = text.into();
-        let saved = Fingerprint::of(&text);
+        let saved = Fingerprint::new(&text);
         let file = resolve_path(file);
         self.lock().insert(
             file,
@@ -266,7 +272,7 @@ impl MemoryBuffers {
     pub fn mark_saved(&self, file: &Path) {
         let file = resolve_path(file);
         if let Some(buffer) = self.lock().get_mut(&file) {
-            buffer.saved_fingerprint = Fingerprint::of(&buffer.text);
+            buffer.saved_fingerprint = Fingerprint::new(&buffer.text);
         }
     }
 
@@ -294,19 +300,19 @@ impl Buffers for MemoryBuffers {
         open.get(file).map(|buffer| Arc::clone(&buffer.text))
     }
 
-    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferRefusal> {
+    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferWriteError> {
         let mut open = self.lock();
         let Some(buffer) = open.get_mut(&change.file) else {
             return Ok(BufferWrite::NotOpen);
         };
-        match change.freshness_of(&buffer.text) {
+        match change.freshness(&buffer.text) {
             BufferFreshness::Current => {}
             BufferFreshness::Unknown if !buffer.is_unsaved() => {}
             BufferFreshness::Unknown | BufferFreshness::Outdated => {
-                return Err(BufferRefusal::Changed);
+                return Err(BufferWriteError::Changed);
             }
         }
-        buffer.text = TextForm::of(&buffer.text).apply(&change.text).into();
+        buffer.text = TextForm::detect(&buffer.text).apply(&change.text).into();
         let text = Arc::clone(&buffer.text);
         Ok(if self.writes_to_disk {
             BufferWrite::BufferAndFile(text)
@@ -317,7 +323,7 @@ impl Buffers for MemoryBuffers {
 
     async fn notify_saved(&self, file: &Path, text: &Arc<str>) {
         if let Some(buffer) = self.lock().get_mut(file) {
-            buffer.saved_fingerprint = Fingerprint::of(text);
+            buffer.saved_fingerprint = Fingerprint::new(text);
         }
     }
 }

@@ -85,10 +85,10 @@ impl FormField {
     ///
     /// # Errors
     /// A required field cannot be shown.
-    pub fn of(form: &ElicitationSchema) -> Result<Vec<Self>, FormError> {
+    pub fn from_schema(form: &ElicitationSchema) -> Result<Vec<Self>, FormError> {
         let required = form.required.as_deref().unwrap_or_default();
         if let Some(name) = required.iter().find(|n| !form.properties.contains_key(*n)) {
-            return Err(FormError::MissingField(literal::literal_line(name)));
+            return Err(FormError::MissingField(literal::escape_line(name)));
         }
         let mut fields = Vec::new();
         for (name, schema) in &form.properties {
@@ -96,7 +96,7 @@ impl FormField {
             match Self::new(name, schema, required) {
                 Some(field) => fields.push(field),
                 None if required => {
-                    return Err(FormError::UnknownType(literal::literal_line(name)));
+                    return Err(FormError::UnknownType(literal::escape_line(name)));
                 }
                 None => {}
             }
@@ -166,7 +166,7 @@ impl FormField {
             Schema::Array(s) => &s.title,
             _ => &None,
         };
-        literal::literal_line(title.as_deref().unwrap_or(&self.name))
+        literal::escape_line(title.as_deref().unwrap_or(&self.name))
     }
 
     /// Returns the field's description, which may have several lines. Empty if there is none.
@@ -182,20 +182,20 @@ impl FormField {
         };
         match description.as_deref().unwrap_or_default().trim_end() {
             "" => String::new(),
-            text => literal::literal_lines(text).join("\n"),
+            text => literal::escape_lines(text).join("\n"),
         }
     }
 
     /// Describes the valid values in a few words, such as `18 to 99`. Returns `None` if all values are valid.
     #[must_use]
-    pub fn bounds(&self) -> Option<String> {
+    pub fn describe_bounds(&self) -> Option<String> {
         match &self.schema {
             Schema::String(_) if !self.choices.is_empty() => None,
             Schema::String(s) => {
                 let format = s
                     .format
                     .as_ref()
-                    .map(|format| literal::literal_line(format.as_str()));
+                    .map(|format| literal::escape_line(format.as_str()));
                 let length =
                     describe_range(s.min_length, s.max_length).map(|n| format!("{n} characters"));
                 let bounds: Vec<String> = format.into_iter().chain(length).collect();
@@ -225,7 +225,7 @@ impl FormField {
 
     /// Formats a value for the user.
     #[must_use]
-    pub fn show(&self, value: &Value) -> String {
+    pub fn format_value(&self, value: &Value) -> String {
         let title = |value: &String| {
             let known = self.choices.iter().find(|choice| choice.value == *value);
             known.map_or(value, |choice| &choice.title).clone()
@@ -242,7 +242,7 @@ impl FormField {
             // No field has a value of another type.
             _ => String::new(),
         };
-        literal::literal_line(&text)
+        literal::escape_line(&text)
     }
 
     /// Returns the lines to show before asking for the field: its description and its choices.
@@ -254,7 +254,7 @@ impl FormField {
             let about = choice.description.as_ref();
             let about = about.map(|about| format!(" - {about}"));
             let line = format!("{}{}", choice.title, about.unwrap_or_default());
-            lines.push(format!("  {}) {}", n + 1, literal::literal_line(&line)));
+            lines.push(format!("  {}) {}", n + 1, literal::escape_line(&line)));
         }
         lines
     }
@@ -272,13 +272,13 @@ impl FormField {
             FormFieldKind::MultipleChoice => hints.push("numbers separated by commas".to_owned()),
             _ => {}
         }
-        hints.extend(self.bounds());
+        hints.extend(self.describe_bounds());
         let mut prompt = self.label();
         if !hints.is_empty() {
             prompt.push_str(&format!(" ({})", hints.join(", ")));
         }
         if let Some(default) = self.default() {
-            prompt.push_str(&format!(" [{}]", self.show(&default)));
+            prompt.push_str(&format!(" [{}]", self.format_value(&default)));
         }
         prompt
     }
@@ -331,7 +331,7 @@ impl FormField {
                 Value::Integer((text.trim().parse()).map_err(|_| unfit("Enter a whole number."))?)
             }
             FormFieldKind::Boolean => {
-                Value::Boolean(yes_or_no(text).ok_or_else(|| unfit("Enter y or n."))?)
+                Value::Boolean(parse_yes_no(text).ok_or_else(|| unfit("Enter y or n."))?)
             }
             FormFieldKind::MultipleChoice => Value::StringArray(vec![text.to_owned()]),
         };
@@ -372,7 +372,7 @@ impl FormField {
 
     fn check_choice(&self, value: &str) -> Result<(), InvalidAnswer> {
         let known = self.choices.iter().any(|choice| choice.value == value);
-        let value = literal::literal_line(value);
+        let value = literal::escape_line(value);
         known
             .then_some(())
             .ok_or_else(|| InvalidAnswer(format!("`{value}` is not one of the choices.")))
@@ -388,7 +388,7 @@ impl FormField {
         choice.map(|choice| choice.value.as_str()).ok_or_else(|| {
             InvalidAnswer(format!(
                 "`{}` is not a choice. Enter a number from 1 to {}.",
-                literal::literal_line(answer),
+                literal::escape_line(answer),
                 self.choices.len()
             ))
         })
@@ -454,7 +454,7 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), InvalidAn
         .build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {
-            let pattern = literal::literal_line(pattern);
+            let pattern = literal::escape_line(pattern);
             Err(InvalidAnswer(format!("Must match the pattern {pattern}.")))
         }
         _ => Ok(()),
@@ -484,7 +484,7 @@ fn check_range<T: PartialOrd + ToString + Copy>(
 
 /// Parses a word for yes or no, such as `y`, `no` or `true`.
 #[must_use]
-pub fn yes_or_no(answer: &str) -> Option<bool> {
+pub fn parse_yes_no(answer: &str) -> Option<bool> {
     match answer.to_lowercase().as_str() {
         "y" | "yes" | "true" => Some(true),
         "n" | "no" | "false" => Some(false),

@@ -147,13 +147,13 @@ impl fmt::Debug for Environment {
         f.debug_struct("Environment")
             .field("all", &self.passes_all)
             .field("passed", &self.pass_patterns)
-            .field("set", &names(&self.overrides))
+            .field("set", &variable_names(&self.overrides))
             .finish()
     }
 }
 
 /// Returns the names of variables.
-pub(crate) fn names(variables: &[(OsString, OsString)]) -> Vec<&OsStr> {
+pub(crate) fn variable_names(variables: &[(OsString, OsString)]) -> Vec<&OsStr> {
     variables.iter().map(|(name, _)| name.as_os_str()).collect()
 }
 
@@ -202,11 +202,11 @@ impl Environment {
             .overrides
             .iter()
             .any(|(set, _)| is_same_name(set.as_os_str(), OsStr::new(name)));
-        is_set || self.passes(OsStr::new(name), process_secrets::variable(name).as_deref())
+        is_set || self.is_passed_on(OsStr::new(name), process_secrets::variable(name).as_deref())
     }
 
     /// Returns `true` if this variable of this process is passed on.
-    fn passes(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
+    fn is_passed_on(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
         let Some(name) = name.to_str() else {
             // A name that is not UTF-8 may be anything.
             return self.passes_all;
@@ -225,7 +225,8 @@ impl Environment {
             return Some(value.clone());
         }
         let value = process_secrets::variable(name)?;
-        self.passes(OsStr::new(name), Some(&value)).then_some(value)
+        self.is_passed_on(OsStr::new(name), Some(&value))
+            .then_some(value)
     }
 
     /// Applies the environment to a command that has no variables of its own.
@@ -236,7 +237,7 @@ impl Environment {
         } else {
             command.env_clear();
             let ours = process_secrets::variables();
-            command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
+            command.envs(ours.filter(|(name, value)| self.is_passed_on(name, Some(value))));
         }
         command.envs(self.overrides.iter().map(|(name, value)| (name, value)));
     }

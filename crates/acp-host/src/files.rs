@@ -13,8 +13,8 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::buffered_files::{BufferedFiles, SessionFile};
-use crate::buffers::{BufferRefusal, BufferWrite, Buffers};
-use crate::read_lines::{AbandonGuard, LineRange, ReadLinesError, read_lines};
+use crate::buffers::{BufferWrite, BufferWriteError, Buffers};
+use crate::read_lines::{CancelOnDrop, LineRange, ReadLinesError, read_lines};
 use crate::replace::replace;
 use crate::roots::{PathError, RootedPath, Roots, display_path, has_trailing_separator};
 
@@ -77,7 +77,7 @@ impl Files {
     ///
     /// The user may type between two requests of an agent. For each session, the text of a file that the agent last
     /// read is remembered, so that the editor can check whether a write is based on the current text:
-    /// [`BufferChange::freshness_of`](crate::BufferChange::freshness_of). If a file is opened while it is being written
+    /// [`BufferChange::freshness`](crate::BufferChange::freshness). If a file is opened while it is being written
     /// to disk, the editor sees a write by another program.
     #[must_use]
     pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
@@ -102,7 +102,7 @@ impl Files {
     pub async fn read(&self, request: &ReadTextFileRequest) -> Result<ReadTextFileResponse, Error> {
         let (session, path) = (&request.session_id, Path::new(&request.path));
         let lines = LineRange::new(request.line, request.limit);
-        let text = self.read_as(Some(session), path, lines).await?;
+        let text = self.read_for_session(Some(session), path, lines).await?;
         Ok(ReadTextFileResponse::new(text))
     }
 
@@ -116,7 +116,7 @@ impl Files {
     ) -> Result<WriteTextFileResponse, Error> {
         let (session, path) = (&request.session_id, Path::new(&request.path));
         let content = Arc::from(request.content.as_str());
-        self.write_as(Some(session), path, content).await?;
+        self.write_for_session(Some(session), path, content).await?;
         Ok(WriteTextFileResponse::new())
     }
 
@@ -130,7 +130,7 @@ impl Files {
     /// # Errors
     /// `RESOURCE_NOT_FOUND` if the file does not exist. `INVALID_PARAMS` if the path is relative or leads outside the
     /// roots, or if it is not a regular file, not UTF-8, or too large. `INTERNAL_ERROR` if the system fails or denies
-    /// access. `data` has the path, and `errno_name` with the system's name of the error, such as `ENOENT`, if there is
+    /// access. `data` has the path, and `node_error_code` with the system's name of the error, such as `ENOENT`, if there is
     /// one.
     pub async fn read_text(
         &self,
@@ -138,10 +138,11 @@ impl Files {
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String, Error> {
-        self.read_as(None, path, LineRange::new(line, limit)).await
+        self.read_for_session(None, path, LineRange::new(line, limit))
+            .await
     }
 
-    async fn read_as(
+    async fn read_for_session(
         &self,
         session: Option<&SessionId>,
         path: &Path,
@@ -149,8 +150,8 @@ impl Files {
     ) -> Result<String, Error> {
         let max = self.max_read;
         // Any number of bytes may be skipped before the first line, so reading must stop when nobody waits for it.
-        let abandoned = AbandonGuard::default();
-        let given_up = abandoned.watch();
+        let abandoned = CancelOnDrop::default();
+        let given_up = abandoned.flag();
         if let Some(editor_buffers) = self.buffers.clone() {
             let view = self.session_file(session, path).await?;
             // Acquired first, so that no more buffers than files are in memory at a time.
@@ -198,24 +199,25 @@ impl Files {
     /// `INTERNAL_ERROR` if the system fails or denies access, or if the editor has the file open and rejects the write.
     /// The old content stays in all these cases. `data` is the same as for [`read_text`](Self::read_text).
     pub async fn write_text(&self, path: &Path, content: impl Into<String>) -> Result<(), Error> {
-        self.write_as(None, path, content.into().into()).await
+        self.write_for_session(None, path, content.into().into())
+            .await
     }
 
-    async fn write_as(
+    async fn write_for_session(
         &self,
         session: Option<&SessionId>,
         path: &Path,
         content: Arc<str>,
     ) -> Result<(), Error> {
         let Some(editor_buffers) = &self.buffers else {
-            return self.write_on_disk(path, content).await;
+            return self.write_to_disk(path, content).await;
         };
         let view = self.session_file(session, path).await?;
         let written = editor_buffers.write(&view, Arc::clone(&content)).await;
         match written.map_err(|refusal| self.to_error(path, FileError::Buffer(refusal)))? {
             BufferWrite::NotOpen => {
                 editor_buffers.forget(&view);
-                self.write_on_disk(path, content).await
+                self.write_to_disk(path, content).await
             }
             BufferWrite::Buffer(text) => {
                 editor_buffers.remember(&view, &text);
@@ -223,14 +225,14 @@ impl Files {
             }
             BufferWrite::BufferAndFile(text) => {
                 editor_buffers.remember(&view, &text);
-                self.write_on_disk(path, Arc::clone(&text)).await?;
+                self.write_to_disk(path, Arc::clone(&text)).await?;
                 editor_buffers.notify_saved(&view.file, &text).await;
                 Ok(())
             }
         }
     }
 
-    async fn write_on_disk(&self, path: &Path, content: Arc<str>) -> Result<(), Error> {
+    async fn write_to_disk(&self, path: &Path, content: Arc<str>) -> Result<(), Error> {
         let roots = self.roots.clone();
         let turn = self.acquire_permit().await?;
         self.run_blocking(turn, path, move |path| write_text(&roots, path, &content))
@@ -245,7 +247,7 @@ impl Files {
     ) -> Result<SessionFile, Error> {
         let roots = self.roots.clone();
         let turn = self.acquire_permit().await?;
-        let follow = move |path: &Path| Ok(resolve_file(&roots, path)?.name());
+        let follow = move |path: &Path| Ok(resolve_file(&roots, path)?.absolute_path());
         let file = self.run_blocking(turn, path, follow).await?;
         let session = session.cloned();
         Ok(SessionFile { session, file })
@@ -294,7 +296,7 @@ impl Files {
                 .data(data);
             }
         };
-        let explained = self.roots.explain(path, &refusal);
+        let explained = self.roots.error_message(path, &refusal);
         let PathError::Io(e) = refusal else {
             return Error::invalid_params(explained).data(data);
         };
@@ -305,7 +307,7 @@ impl Files {
             }
             _ => Error::internal(explained),
         };
-        error.data(match errno_name(e.kind()) {
+        error.data(match node_error_code(e.kind()) {
             Some(errno) => json!({ "path": shown, "errno": errno }),
             None => data,
         })
@@ -313,7 +315,7 @@ impl Files {
 }
 
 /// Returns the name of the error that agents expect, because most of them are written for Node.
-fn errno_name(kind: io::ErrorKind) -> Option<&'static str> {
+fn node_error_code(kind: io::ErrorKind) -> Option<&'static str> {
     Some(match kind {
         io::ErrorKind::NotFound => "ENOENT",
         io::ErrorKind::PermissionDenied => "EACCES",
@@ -334,7 +336,7 @@ enum FileError {
     Path(PathError),
     NotText { at: usize },
     TooLarge,
-    Buffer(BufferRefusal),
+    Buffer(BufferWriteError),
 }
 
 impl From<ReadLinesError> for FileError {

@@ -51,9 +51,9 @@ impl HostSession {
     ///
     /// Call this from [`ClientState::turn_ended`](acp::client::ClientState::turn_ended), within a tokio runtime.
     pub fn turn_ended(&self, stop_reason: Option<&StopReason>) {
-        self.grants.turn_ended();
+        self.grants.end_turn();
         let cancelled = stop_reason == Some(&StopReason::Cancelled);
-        self.terminals.turn_ended(cancelled);
+        self.terminals.end_turn(cancelled);
     }
 }
 
@@ -104,8 +104,8 @@ impl<P: Prompter + Send + Sync> Host<P> {
 
     /// Runs the commands of terminals in a sandbox.
     #[must_use]
-    pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
-        self.terminals = self.terminals.sandboxed(sandbox);
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
+        self.terminals = self.terminals.sandbox(sandbox);
         self
     }
 
@@ -120,7 +120,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// block.
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) -> Self {
-        self.gate.send_note(tell);
+        self.gate.on_note(tell);
         self
     }
 
@@ -129,7 +129,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// and rules that require asking each time still apply.
     #[must_use]
     pub fn trust_agent_to_ask(mut self) -> Self {
-        self.gate.agent_asks();
+        self.gate.trust_agent_to_ask();
         self
     }
 
@@ -143,13 +143,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// Returns `true` if files may be read.
     #[must_use]
     pub fn can_read_files(&self) -> bool {
-        self.gate.permissions().may_read()
+        self.gate.permissions().can_read()
     }
 
     /// Returns `true` if files may be written and commands run, possibly after asking the user.
     #[must_use]
     pub fn can_change_files(&self) -> bool {
-        self.gate.permissions().may_change()
+        self.gate.permissions().can_change()
     }
 
     /// Creates the state of a session of the connection. Call this from
@@ -221,7 +221,7 @@ fn show_terminal_event(thread: &ThreadHandle, event: &TerminalEvent) {
             thread.start_terminal(id, command, Some(&cwd.to_string_lossy()));
         }
         TerminalEventKind::Output(text) => thread.append_terminal_output(id, text),
-        TerminalEventKind::Exited(status) => thread.exit_terminal(id, status),
+        TerminalEventKind::Exited(status) => thread.set_terminal_exit_status(id, status),
         TerminalEventKind::Released => thread.release_terminal(id),
     });
 }
@@ -241,7 +241,7 @@ where
         let what = format!("Read {}", request.path);
         // Reading needs no permission unless a rule says so.
         if let Some(question) = self.gate.decide(action, what)?
-            && question.asked_by_rule()
+            && question.is_required_by_rule()
             && !question.take_grant(session, None)
         {
             let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
@@ -250,7 +250,7 @@ where
                     request.path
                 ))
                 .kind(ToolKind::Read);
-            let asking = self.gate.ask_person(session, &question, &call);
+            let asking = self.gate.ask_user(session, &question, &call);
             asking.await?;
         }
         Ok(self.files.read(&request).await?)
@@ -274,7 +274,7 @@ where
             // The question shows the current text. If it cannot be read, the write reports that.
             let old = self.files.read_text(Path::new(&request.path), None, None);
             let old = old.await.ok();
-            let form = old.as_deref().map(TextForm::of).unwrap_or_default();
+            let form = old.as_deref().map(TextForm::detect).unwrap_or_default();
             let new = form.apply(&request.content);
             let change = FileEdit {
                 old: old.as_deref(),
@@ -290,12 +290,12 @@ where
                     ))
                     .kind(ToolKind::Edit)
                     .content(vec![ToolCallContent::Diff(diff)]);
-                let asking = self.gate.ask_person(session, &question, &call);
+                let asking = self.gate.ask_user(session, &question, &call);
                 asking.await?;
             }
         }
         let written = self.files.write(&request).await?;
-        self.terminals.accept(request.path.into()).await;
+        self.terminals.accept_change(request.path.into()).await;
         Ok(written)
     }
 }
@@ -321,7 +321,7 @@ where
                 .kind(ToolKind::Execute)
                 .raw_input(self.tool_input(&request, &line))
                 .content(vec![ContentBlock::text(line).into()]);
-            let asking = self.gate.ask_person(session, &question, &call);
+            let asking = self.gate.ask_user(session, &question, &call);
             asking.await?;
         }
         Ok(session.terminals.create(&request).await?)

@@ -46,7 +46,7 @@ impl AgentCommand {
         };
         ended
             .await
-            .map(sys::exit_of)
+            .map(sys::to_process_exit)
             .map_err(|source| SpawnError::System { file, source })
     }
 }

@@ -55,10 +55,12 @@ mod text_form;
 mod trusted_files;
 mod undo;
 
-pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError, words_of_line};
+pub use agent_process::{
+    AgentCommand, AgentProcess, ParseLineError, SpawnError, split_command_line,
+};
 pub use attachment::{Attachment, AttachmentError, AttachmentKind};
 pub use buffers::{
-    BufferChange, BufferFreshness, BufferRefusal, BufferWrite, Buffers, MemoryBuffers,
+    BufferChange, BufferFreshness, BufferWrite, BufferWriteError, Buffers, MemoryBuffers,
 };
 pub use environment::{Environment, InvalidVariableName};
 pub use files::Files;

@@ -24,28 +24,28 @@ pub enum LiteralPiece<'t> {
 
 /// Splits text for a single line, such as a title or a path, into pieces. Escapes line ends and tabs too.
 #[must_use]
-pub fn pieces(text: &str) -> Vec<LiteralPiece<'_>> {
+pub fn escape_pieces(text: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(text, false)
 }
 
 /// Splits one line of a longer text, such as a file, into pieces. Does not escape tabs.
 #[must_use]
-pub fn pieces_of_line(line: &str) -> Vec<LiteralPiece<'_>> {
+pub fn escape_line_pieces(line: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(line, true)
 }
 
 /// Returns text as one line, escaped as in [`pieces`].
 #[must_use]
-pub fn literal_line(text: &str) -> String {
-    join_pieces(pieces(text))
+pub fn escape_line(text: &str) -> String {
+    join_pieces(escape_pieces(text))
 }
 
-/// Returns the lines of a text, escaped as in [`pieces_of_line`], with each tab replaced by four spaces. There is
+/// Returns the lines of a text, escaped as in [`escape_line_pieces`], with each tab replaced by four spaces. There is
 /// always at least one line. A trailing line feed does not start another line.
 #[must_use]
-pub fn literal_lines(text: &str) -> Vec<String> {
+pub fn escape_lines(text: &str) -> Vec<String> {
     let text = text.strip_suffix('\n').unwrap_or(text);
-    let shown = |line| join_pieces(pieces_of_line(line)).replace('\t', "    ");
+    let shown = |line| join_pieces(escape_line_pieces(line)).replace('\t', "    ");
     text.split('\n').map(shown).collect()
 }
 
@@ -150,11 +150,11 @@ mod tests {
             let number = format!("\\u{{{:x}}}", u32::from(c));
             for before in ["a", "1", "❤", ""] {
                 assert_eq!(
-                    literal_line(&format!("{before}{c}b")),
+                    escape_line(&format!("{before}{c}b")),
                     format!("{before}{number}b")
                 );
                 assert_eq!(
-                    literal_lines(&format!("{before}{c}b")),
+                    escape_lines(&format!("{before}{c}b")),
                     [format!("{before}{number}b")]
                 );
             }
@@ -164,29 +164,29 @@ mod tests {
     #[test]
     fn what_people_write_stays() {
         let people = "naïve e\u{301}t 日本語 שלום नमस्ते สวัสดี ❤ 👧🏽 — “q” C:\\new 'a\\nb' `x` ~\"";
-        assert_eq!(literal_line(people), people);
+        assert_eq!(escape_line(people), people);
     }
 
     #[test]
     fn what_is_escaped_is_told_from_what_was_written_so() {
-        assert_eq!(literal_line("\\u{202e}\u{202e}"), r"\u{5c}u{202e}\u{202e}");
-        assert_eq!(literal_line("\\u{5c}u{202e}"), r"\u{5c}u{5c}u{202e}");
-        assert_eq!(literal_line("\\\u{1b}"), r"\\u{1b}");
-        assert_eq!(literal_line("\\\\u{1b}"), r"\\u{5c}u{1b}");
+        assert_eq!(escape_line("\\u{202e}\u{202e}"), r"\u{5c}u{202e}\u{202e}");
+        assert_eq!(escape_line("\\u{5c}u{202e}"), r"\u{5c}u{5c}u{202e}");
+        assert_eq!(escape_line("\\\u{1b}"), r"\\u{1b}");
+        assert_eq!(escape_line("\\\\u{1b}"), r"\\u{5c}u{1b}");
     }
 
     #[test]
     fn lines_end_where_they_end() {
-        assert_eq!(literal_line("a\nb\tc\r"), r"a\u{a}b\u{9}c\u{d}");
-        assert_eq!(literal_lines("a\r\n\tb\n\n"), [r"a\u{d}", "    b", ""]);
-        assert_eq!(literal_lines(""), [""]);
+        assert_eq!(escape_line("a\nb\tc\r"), r"a\u{a}b\u{9}c\u{d}");
+        assert_eq!(escape_lines("a\r\n\tb\n\n"), [r"a\u{d}", "    b", ""]);
+        assert_eq!(escape_lines(""), [""]);
     }
 
     #[test]
     fn marks_stand_on_letters_and_not_on_each_other_without_end() {
-        assert_eq!(literal_line("\u{301}a"), r"\u{301}a");
-        assert_eq!(literal_line("-\u{338}"), r"-\u{338}");
-        let tower = literal_line(&format!("a{}", "\u{301}".repeat(20)));
+        assert_eq!(escape_line("\u{301}a"), r"\u{301}a");
+        assert_eq!(escape_line("-\u{338}"), r"-\u{338}");
+        let tower = escape_line(&format!("a{}", "\u{301}".repeat(20)));
         assert_eq!(tower.matches(r"\u{301}").count(), 12, "{tower}");
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct BoundedText {
     limit: usize,
     /// The stored text, as UTF-8.
     bytes: VecDeque<u8>,
-    truncated: bool,
+    is_truncated: bool,
 }
 
 impl BoundedText {
@@ -68,7 +68,7 @@ impl BoundedText {
         Self {
             limit,
             bytes: VecDeque::new(),
-            truncated: false,
+            is_truncated: false,
         }
     }
 
@@ -78,11 +78,11 @@ impl BoundedText {
         let kept = text.as_bytes().get(skip..).unwrap_or_default();
         let excess = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
         if skip > 0 || excess > 0 {
-            self.truncated = true;
+            self.is_truncated = true;
             self.bytes.drain(..excess.min(self.bytes.len()));
         }
         self.bytes.extend(kept);
-        if self.truncated {
+        if self.is_truncated {
             while self.bytes.front().is_some_and(|byte| byte & 0xC0 == 0x80) {
                 self.bytes.pop_front();
             }
@@ -98,8 +98,8 @@ impl BoundedText {
     }
 
     /// Returns `true` if text was dropped because of the limit.
-    pub(crate) fn truncated(&self) -> bool {
-        self.truncated
+    pub(crate) fn is_truncated(&self) -> bool {
+        self.is_truncated
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
                     start += 1;
                 }
                 assert_eq!(kept.text(), all[start..], "limit {limit}");
-                assert_eq!(kept.truncated(), all.len() > limit);
+                assert_eq!(kept.is_truncated(), all.len() > limit);
             }
         }
     }

@@ -144,7 +144,7 @@ impl RunningProcess {
     }
 
     /// Returns how the process exited, or `None` if it is still running.
-    pub(crate) fn try_exit(&self) -> Option<ProcessExit> {
+    pub(crate) fn try_wait(&self) -> Option<ProcessExit> {
         self.exit_receiver.borrow().clone()
     }
 
@@ -172,8 +172,8 @@ impl RunningProcess {
 
     /// Waits until no process of the group, and none that left it, is running, but at most for `patience`. Returns
     /// `true` if none is running.
-    pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
-        self.group.wait_empty(patience).await
+    pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
+        self.group.wait_all(patience).await
     }
 
     /// Kills the group and processes that left it, and waits until they have exited, but at most for `patience`.
@@ -182,14 +182,14 @@ impl RunningProcess {
     }
 
     /// Kills the group, and does not wait for remaining output. The task finishes in the background;
-    /// [`wait_finished`](Self::wait_finished) waits for it.
+    /// [`wait_until_finished`](Self::wait_until_finished) waits for it.
     pub(crate) fn stop(&self) {
         self.group.kill();
         self.stop_sender.send_replace(true);
     }
 
     /// Waits until the group has ended and all events have been reported.
-    pub(crate) fn wait_finished(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn wait_until_finished(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut exit = self.exit_receiver.clone();
         async move { while exit.changed().await.is_ok() {} }
     }

@@ -32,15 +32,21 @@ pub(crate) fn find(
             .unwrap_or(OsStr::new(sys::DEFAULT_PATH));
         std::env::split_paths(path).collect()
     };
-    let looked = first_usable(file, base, directories, &sys::program_endings(), |file| {
-        if !file.is_file() {
-            None
-        } else if sys::is_executable(file) {
-            Some(PathKind::Program)
-        } else {
-            Some(PathKind::OtherFile)
-        }
-    });
+    let looked = first_usable(
+        file,
+        base,
+        directories,
+        &sys::program_extensions(),
+        |file| {
+            if !file.is_file() {
+                None
+            } else if sys::is_executable(file) {
+                Some(PathKind::Program)
+            } else {
+                Some(PathKind::OtherFile)
+            }
+        },
+    );
     // The program's working directory may differ from this process's.
     looked.map(|file| std::path::absolute(&file).unwrap_or(file))
 }

@@ -18,7 +18,7 @@ use crate::permissions::{AlwaysEffect, RememberedSubject};
 
 /// The number of unchanged lines that front ends show around each change in a diff. A front end must not show fewer,
 /// because text in these lines is assumed to be visible.
-pub const CONTEXT: usize = 3;
+pub const CONTEXT_LINES: usize = 3;
 
 /// The maximum size of the texts of a diff, in bytes, for determining which lines the diff shows.
 const MAX_DIFF_SIZE: usize = 64 * 1024;
@@ -134,7 +134,7 @@ pub fn commands<'a>(parts: &'a [QuestionPart<'_>]) -> impl Iterator<Item = &'a s
 
 /// Returns a content block's label, if it is not text or has a name, and its text, if it has one.
 #[must_use]
-pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
+pub fn describe_block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
     let named = |name: String| (Some(format!("[{name}]")), None);
     match block {
         ContentBlock::Text(text) => (None, Some(&text.text)),
@@ -161,14 +161,14 @@ pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
 /// Returns `true` if the request is complete. If parts of it were dropped because it was too large, the user cannot see
 /// them and therefore cannot allow the request.
 #[must_use]
-pub fn is_whole(request: &PermissionRequest) -> bool {
+pub fn is_complete(request: &PermissionRequest) -> bool {
     !request.tool_call.is_truncated
 }
 
 /// Describes the effect of choosing an option of this kind, whatever its name says. `cwd` is the session's directory.
 /// The text is empty if the option is this program's own. Returns `None` if the kind is unknown.
 #[must_use]
-pub fn answer_meaning(
+pub fn describe_answer(
     kind: &PermissionOptionKind,
     always: &AlwaysEffect,
     request: &PermissionRequest,
@@ -228,7 +228,7 @@ fn take_command<'r>(
             false => None,
         };
         if let Some(mut line) = line {
-            let arguments = input.get("args").and_then(words);
+            let arguments = input.get("args").and_then(parse_words);
             if let (true, Some(program), Some(arguments)) =
                 (key == "command", value.as_str(), arguments)
                 && !arguments.is_empty()
@@ -268,12 +268,12 @@ fn command_line(value: &Value) -> Option<String> {
     if let Some(line) = value.as_str() {
         return Some(line.to_owned());
     }
-    words(value)
+    parse_words(value)
         .filter(|words| !words.is_empty())
         .map(shell_words::join)
 }
 
-fn words(value: &Value) -> Option<Vec<&str>> {
+fn parse_words(value: &Value) -> Option<Vec<&str>> {
     value.as_array()?.iter().map(Value::as_str).collect()
 }
 
@@ -346,12 +346,15 @@ fn diff_shows_all(texts: &FileTexts, key: &str, text: &str) -> bool {
         let lines = text.split_inclusive('\n').skip(range.start);
         lines.take(range.len()).collect()
     };
-    compared.grouped_ops(CONTEXT).into_iter().any(|group| {
-        let (Some(first), Some(last)) = (group.first(), group.last()) else {
-            return false;
-        };
-        let was = lines(old, first.old_range().start..last.old_range().end);
-        let is = lines(new, first.new_range().start..last.new_range().end);
-        found(&was) || found(&is)
-    })
+    compared
+        .grouped_ops(CONTEXT_LINES)
+        .into_iter()
+        .any(|group| {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else {
+                return false;
+            };
+            let was = lines(old, first.old_range().start..last.old_range().end);
+            let is = lines(new, first.new_range().start..last.new_range().end);
+            found(&was) || found(&is)
+        })
 }

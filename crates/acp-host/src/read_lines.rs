@@ -26,15 +26,15 @@ impl LineRange {
 
 /// Tells a worker thread that its result is no longer needed, when dropped.
 #[derive(Debug, Default)]
-pub(crate) struct AbandonGuard(Arc<AtomicBool>);
+pub(crate) struct CancelOnDrop(Arc<AtomicBool>);
 
-impl AbandonGuard {
-    pub(crate) fn watch(&self) -> Arc<AtomicBool> {
+impl CancelOnDrop {
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 }
 
-impl Drop for AbandonGuard {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use crate::roots::{PathError, non_file_kind, open_file};
+use crate::roots::{PathError, describe_file_type, open_file};
 use crate::sys;
 use crate::text_form::TextForm;
 
@@ -35,7 +35,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
     let private = old.is_some();
     let fill = |mut file: &File| -> io::Result<()> {
         if let Some(old) = &old {
-            sys::keep_attributes(file, &old.file, &old.metadata)?;
+            sys::copy_attributes(file, &old.file, &old.metadata)?;
         }
         file.write_all(text.as_bytes())?;
         file.sync_all()
@@ -44,7 +44,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), PathErr
     if let Some(file) = sys::create_unnamed(dir, private) {
         fill(&file)?;
         // Naming it may be impossible, for example if `/proc` is not mounted.
-        temporary = TemporaryFile::create_with(dir, |name| sys::give_name(dir, &file, name))
+        temporary = TemporaryFile::create_with(dir, |name| sys::link_unnamed(dir, &file, name))
             .ok()
             .map(|((), temporary)| temporary);
     }
@@ -76,7 +76,7 @@ impl ReplacedFile {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(e.into()),
         };
-        if let Some(what) = non_file_kind(&metadata) {
+        if let Some(what) = describe_file_type(&metadata) {
             return Err(PathError::NotAFile(what));
         }
         // Permissions of the directory are enough to replace a file, but a file that is not writable is meant to stay.
@@ -191,7 +191,7 @@ mod tests {
         };
         file.write_all(b"new").unwrap();
         assert_eq!(dir.entries().unwrap().count(), 0);
-        let named = TemporaryFile::create_with(&dir, |name| sys::give_name(&dir, &file, name));
+        let named = TemporaryFile::create_with(&dir, |name| sys::link_unnamed(&dir, &file, name));
         let ((), temporary) = named.unwrap();
         assert_eq!(dir.entries().unwrap().count(), 1);
         temporary.rename(OsStr::new("a")).unwrap();

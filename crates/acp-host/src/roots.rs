@@ -106,7 +106,7 @@ impl<'a> RootedPath<'a> {
     /// Returns the absolute path, starting with the root's path without symlinks. Use it only to compare or display
     /// paths: opening a file by this path would bypass the root's handle.
     #[must_use]
-    pub fn name(&self) -> PathBuf {
+    pub fn absolute_path(&self) -> PathBuf {
         if self.path.as_os_str().is_empty() {
             self.root.real_path.clone()
         } else {
@@ -199,7 +199,7 @@ impl Roots {
 
     /// Formats a path error as a message for the user.
     #[must_use]
-    pub fn explain(&self, path: &Path, refusal: &PathError) -> String {
+    pub fn error_message(&self, path: &Path, refusal: &PathError) -> String {
         let path = display_path(path);
         match refusal {
             PathError::NotAbsolute => {
@@ -326,7 +326,7 @@ pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
     // Checked before opening, because opening a device can have effects, and again after, because the path may lead to
     // another file by then.
     let check = |metadata: &Metadata| {
-        non_file_kind(metadata).map_or(Ok(()), |what| Err(PathError::NotAFile(what)))
+        describe_file_type(metadata).map_or(Ok(()), |what| Err(PathError::NotAFile(what)))
     };
     check(&dir.metadata(path)?)?;
     let mut options = OpenOptions::new();
@@ -338,7 +338,7 @@ pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, PathError> {
 }
 
 /// Returns a phrase for the type of a file that is not a regular file, such as `a directory`.
-pub(crate) fn non_file_kind(metadata: &Metadata) -> Option<&'static str> {
+pub(crate) fn describe_file_type(metadata: &Metadata) -> Option<&'static str> {
     if metadata.is_file() {
         None
     } else if metadata.is_dir() {

@@ -156,14 +156,14 @@ impl Sandbox {
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
     pub fn new(writable: impl IntoIterator<Item = PathBuf>) -> Result<Self, SandboxError> {
-        Self::with(SandboxRules::new().writable(writable))
+        Self::from_rules(SandboxRules::new().writable(writable))
     }
 
     /// Creates a sandbox with these rules.
     ///
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled, and 6.7 to deny TCP.
-    pub fn with(rules: SandboxRules) -> Result<Self, SandboxError> {
+    pub fn from_rules(rules: SandboxRules) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let temporary = tempfile::Builder::new()
             .prefix("acp-sandbox-")
@@ -188,7 +188,7 @@ impl Sandbox {
     }
 
     /// Marks a change that was just made to this file as allowed, so that it is not undone. Reads files.
-    pub fn accept(&self, file: &Path) {
+    pub fn accept_change(&self, file: &Path) {
         if let Some(guard) = &self.0.guard {
             let real = std::fs::canonicalize(file);
             guard.allow_change(real.as_deref().unwrap_or(file));

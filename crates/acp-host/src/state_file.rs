@@ -49,9 +49,9 @@ impl StateFile {
         let read = file.take(self.limit + 1).read_to_end(&mut text);
         read.map_err(|e| self.io_error(e))?;
         if text.len() as u64 > self.limit {
-            return Err(self.broken_error(format!("larger than {} bytes", self.limit)));
+            return Err(self.invalid_error(format!("larger than {} bytes", self.limit)));
         }
-        let value = serde_json::from_slice(&text).map_err(|e| self.broken_error(e.to_string()))?;
+        let value = serde_json::from_slice(&text).map_err(|e| self.invalid_error(e.to_string()))?;
         Ok(Some(value))
     }
 
@@ -59,7 +59,7 @@ impl StateFile {
     ///
     /// # Errors
     /// The error of `change`; the content cannot be read; or the new content cannot be written or is too large.
-    pub fn change<T, R, E>(
+    pub fn update<T, R, E>(
         &self,
         change: impl FnOnce(Option<T>) -> Result<(T, R), E>,
     ) -> Result<R, E>
@@ -108,8 +108,8 @@ impl StateFile {
         }
     }
 
-    fn broken_error(&self, what: String) -> StateFileError {
-        StateFileError::Broken {
+    fn invalid_error(&self, what: String) -> StateFileError {
+        StateFileError::Invalid {
             file: self.file.clone(),
             what,
         }
@@ -130,7 +130,7 @@ pub enum StateFileError {
     },
     /// The contents are invalid.
     #[error("{}: {what}; delete the file to reset it", file.display())]
-    Broken {
+    Invalid {
         /// The path of the file.
         file: PathBuf,
         /// What is wrong.
@@ -160,7 +160,7 @@ mod tests {
                 let value = &value;
                 threads.spawn(move || {
                     value
-                        .change(|numbers: Option<Vec<u32>>| {
+                        .update(|numbers: Option<Vec<u32>>| {
                             let mut numbers = numbers.unwrap_or_default();
                             numbers.push(number);
                             Ok::<_, StateFileError>((numbers, ()))
@@ -186,7 +186,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let value = StateFile::new(directory.path().join("text.json"), 16);
         let write = |text: &str| {
-            value.change(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
+            value.update(|_: Option<String>| Ok::<_, StateFileError>((text.to_owned(), ())))
         };
         write("short").unwrap();
         let full = write("much longer than that").unwrap_err();
@@ -195,7 +195,7 @@ mod tests {
         for broken in ["{", "\"a text of more than 16 bytes\""] {
             std::fs::write(value.file(), broken).unwrap();
             let error = write("other").unwrap_err();
-            assert!(matches!(error, StateFileError::Broken { .. }), "{error}");
+            assert!(matches!(error, StateFileError::Invalid { .. }), "{error}");
             assert_eq!(std::fs::read_to_string(value.file()).unwrap(), broken);
         }
     }

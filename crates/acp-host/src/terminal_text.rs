@@ -90,22 +90,22 @@ pub fn clean_line(text: &str) -> String {
 
 /// The maximum length of a value (a title, a name, a running command) that is shown outside of questions, in
 /// characters.
-pub const VALUE: usize = 300;
+pub const MAX_VALUE_CHARS: usize = 300;
 
 /// The maximum length of an error message, in characters.
-pub const MESSAGE: usize = 4_000;
+pub const MAX_MESSAGE_CHARS: usize = 4_000;
 
 /// Cleans a value such as a title and puts it [on one line](clean_line). Truncates it in the middle if it is longer
 /// than [`VALUE`].
 #[must_use]
 pub fn clean_value(text: &str) -> String {
-    cut_middle(&clean_line(text), VALUE).into_owned()
+    truncate_middle(&clean_line(text), MAX_VALUE_CHARS).into_owned()
 }
 
 /// Truncates text in the middle if it has more than `most` characters, and says how many are omitted. Use it only for
 /// information, never for text on which the user bases a decision.
 #[must_use]
-pub fn cut_middle(text: &str, most: usize) -> Cow<'_, str> {
+pub fn truncate_middle(text: &str, most: usize) -> Cow<'_, str> {
     // A character has at least one byte.
     let all = match text.len() > most {
         true => text.chars().count(),
@@ -141,9 +141,9 @@ mod tests {
             "{shown}"
         );
         assert!(shown.chars().count() < 340, "{shown}");
-        let whole = "é".repeat(VALUE);
+        let whole = "é".repeat(MAX_VALUE_CHARS);
         assert_eq!(clean_value(&whole), whole);
-        assert_eq!(cut_middle("abc", 0), " [… 3 characters omitted …] ");
+        assert_eq!(truncate_middle("abc", 0), " [… 3 characters omitted …] ");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct TextForm {
 impl TextForm {
     /// Returns the form of a text.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub fn detect(text: &str) -> Self {
         Self::read(text.as_bytes()).unwrap_or_default()
     }
 
@@ -115,10 +115,14 @@ mod tests {
             ("\u{FEFF}", "b", "\u{FEFF}b"),
             ("\u{FEFF}a\r\n", "", ""),
         ] {
-            assert_eq!(TextForm::of(old).apply(new), expected, "{old:?} {new:?}");
+            assert_eq!(
+                TextForm::detect(old).apply(new),
+                expected,
+                "{old:?} {new:?}"
+            );
         }
         assert_eq!(
-            TextForm::of("\u{FEFF}a\r\n").apply_line_ends("b\n"),
+            TextForm::detect("\u{FEFF}a\r\n").apply_line_ends("b\n"),
             "b\r\n"
         );
     }
@@ -144,7 +148,7 @@ mod tests {
             "x",
         ] {
             let slowly = TextForm::read(OneByteReader(text.as_bytes())).unwrap();
-            assert_eq!(slowly, TextForm::of(text), "{text:?}");
+            assert_eq!(slowly, TextForm::detect(text), "{text:?}");
         }
     }
 }

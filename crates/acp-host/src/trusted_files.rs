@@ -201,7 +201,7 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
         let first = below.components().next();
         let has = |name: &str| {
             let is_written =
-                first.is_some_and(|first| is_name(&normalize_name(first.as_os_str()), name));
+                first.is_some_and(|first| matches_name(&normalize_name(first.as_os_str()), name));
             is_written || exists(&directory.join(name))
         };
         // With `commondir`, the other two are elsewhere.
@@ -252,10 +252,10 @@ fn normalize_name(name: &OsStr) -> String {
 fn starts_with(names: &[String], obeyed: &str) -> bool {
     let mut names = names.iter();
     let mut obeyed = obeyed.split('/');
-    obeyed.all(|obeyed| names.next().is_some_and(|name| is_name(name, obeyed)))
+    obeyed.all(|obeyed| names.next().is_some_and(|name| matches_name(name, obeyed)))
 }
 
-fn is_name(name: &str, obeyed: &str) -> bool {
+fn matches_name(name: &str, obeyed: &str) -> bool {
     let (name, obeyed) = (name.as_bytes(), obeyed.as_bytes());
     let same = |a: Option<&[u8]>, b: &[u8]| a.is_some_and(|a| a.eq_ignore_ascii_case(b));
     match (obeyed.strip_prefix(b"*"), obeyed.strip_suffix(b"*")) {

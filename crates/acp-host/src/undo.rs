@@ -76,7 +76,7 @@ struct GuardState {
 struct RootSnapshot {
     entries: BTreeMap<PathBuf, SnapshotEntry>,
     /// Whether some entries were not examined.
-    is_cut: bool,
+    is_incomplete: bool,
     /// When recording started, in seconds since 1970.
     started_at: i64,
 }
@@ -107,7 +107,7 @@ type FileStamp = (u64, u64, i64, i64);
 pub(crate) struct UndoWatch {
     guard: Arc<UndoGuard>,
     /// Whether the watched program has ended and its changes were undone.
-    is_over: AtomicBool,
+    has_ended: AtomicBool,
 }
 
 impl UndoGuard {
@@ -162,7 +162,7 @@ impl UndoGuard {
         drop(state);
         UndoWatch {
             guard: Arc::clone(self),
-            is_over: false.into(),
+            has_ended: false.into(),
         }
     }
 
@@ -203,7 +203,7 @@ impl UndoWatch {
 
     /// Undoes changes one last time, and ends the watch.
     pub(crate) fn finish(&self) -> Option<String> {
-        self.is_over.store(true, Ordering::Relaxed);
+        self.has_ended.store(true, Ordering::Relaxed);
         let undone = self.undo();
         let mut state = self.guard.state();
         if state.watch_count == 1 {
@@ -221,7 +221,7 @@ impl UndoWatch {
 impl Drop for UndoWatch {
     fn drop(&mut self) {
         // Nothing waits for the watched program to end, for example because this program exits. So undo now.
-        if !self.is_over.load(Ordering::Relaxed)
+        if !self.has_ended.load(Ordering::Relaxed)
             && let Some(undone) = self.undo()
         {
             tracing::warn!("{}", undone.trim());
@@ -395,7 +395,7 @@ impl GuardedRoot {
         }
         RootSnapshot {
             entries,
-            is_cut,
+            is_incomplete: is_cut,
             started_at: begun.as_secs().try_into().unwrap_or_default(),
         }
     }
@@ -450,7 +450,7 @@ impl GuardedRoot {
         let mut undone: Vec<PathBuf> = Vec::new();
         let mut opened = Vec::new();
         let (now, is_cut) = self.walk(Some(&mut opened));
-        report.is_cut |= is_cut || before.is_cut;
+        report.is_incomplete |= is_cut || before.is_incomplete;
         let aside = UndoneFiles::new(self, kept_in);
         for (path, entry) in &before.entries {
             let meta = self.dir.symlink_metadata(path);
@@ -466,7 +466,7 @@ impl GuardedRoot {
         for (path, meta) in &now {
             let is_new = !before.entries.contains_key(path)
                 // What exceeded the limits of the first scan may have existed before.
-                && (!before.is_cut || stamp(meta).2 >= before.started_at);
+                && (!before.is_incomplete || stamp(meta).2 >= before.started_at);
             let is_gone = self.dir.symlink_metadata(path).is_err();
             if is_gone || !is_new {
                 continue;
@@ -509,7 +509,7 @@ impl GuardedRoot {
         report
             .undone_paths
             .extend(undone.iter().map(|path| self.path.join(path)));
-        if let Some(kept) = aside.used() {
+        if let Some(kept) = aside.directory_if_used() {
             report.undone_directory = Some(kept);
         }
     }
@@ -521,7 +521,7 @@ impl GuardedRoot {
         undone: &mut Vec<PathBuf>,
         report: &mut UndoReport,
     ) {
-        match aside.put(path) {
+        match aside.store(path) {
             Ok(()) if undone.iter().any(|other| other == path) => {}
             Ok(()) => undone.push(path.to_owned()),
             Err(e) => report.failures.push((self.path.join(path), e.to_string())),

@@ -77,7 +77,7 @@ pub async fn accept_handshake(
 ) -> Result<AuthenticatedConnection, HandshakeError> {
     let mut authenticated = AuthenticatedConnection::from(stream);
     let within = async {
-        expect_line(&mut authenticated.reader, &token.client_half()).await?;
+        read_expected_line(&mut authenticated.reader, &token.client_half()).await?;
         write_line(&mut authenticated.writer, &token.server_half()).await
     };
     timeout(TIMEOUT, within)
@@ -98,7 +98,7 @@ pub async fn send_handshake(
     let mut authenticated = AuthenticatedConnection::from(stream);
     let within = async {
         write_line(&mut authenticated.writer, &token.client_half()).await?;
-        expect_line(&mut authenticated.reader, &token.server_half()).await
+        read_expected_line(&mut authenticated.reader, &token.server_half()).await
     };
     timeout(TIMEOUT, within)
         .await
@@ -124,7 +124,7 @@ async fn write_line(
 }
 
 /// Reads one line and checks that it equals `line`. Reads nothing beyond that line.
-async fn expect_line(
+async fn read_expected_line(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &str,
 ) -> Result<(), HandshakeError> {

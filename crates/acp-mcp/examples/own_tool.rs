@@ -101,7 +101,7 @@ impl Agent for ToolAgent {
         for server in &*self.0.lock().await {
             let said = call_all(server).await;
             let said = said.map_err(|e| acp::Error::internal(e.to_string()))?;
-            turn.message(said).await?;
+            turn.send_message(said).await?;
         }
         Ok(StopReason::EndTurn)
     }

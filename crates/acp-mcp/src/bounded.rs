@@ -52,7 +52,7 @@ struct WorkPermit(#[allow(dead_code, reason = "held, not read")] Arc<OwnedSemaph
 
 impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
     /// Creates a server's transport that handles at most `requests` requests at once.
-    pub fn server(inner: T, requests: usize) -> Self {
+    pub fn for_server(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
             _ => None,
@@ -62,7 +62,7 @@ impl<T: Transport<RoleServer>> BoundedTransport<RoleServer, T> {
 
 impl<T: Transport<RoleClient>> BoundedTransport<RoleClient, T> {
     /// Creates a client's transport that handles at most `requests` requests at once.
-    pub fn client(inner: T, requests: usize) -> Self {
+    pub fn for_client(inner: T, requests: usize) -> Self {
         Self::new(inner, requests, |notification| match notification {
             ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
             _ => None,
@@ -232,7 +232,7 @@ mod tests {
             let serving = tokio::spawn(async move {
                 let (reader, writer) = tokio::io::split(ours);
                 let transport =
-                    BoundedTransport::server(AsyncRwTransport::new(reader, writer), requests);
+                    BoundedTransport::for_server(AsyncRwTransport::new(reader, writer), requests);
                 let waits = WaitingServer { go: going, begun };
                 waits
                     .serve(transport)
@@ -386,7 +386,7 @@ mod tests {
         const FEW: usize = 64;
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let asks = (0..100).collect();
-        let mut bounded = BoundedTransport::client(
+        let mut bounded = BoundedTransport::for_client(
             FloodingServer {
                 asks,
                 sent: Arc::clone(&sent),

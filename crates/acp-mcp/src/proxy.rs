@@ -26,7 +26,7 @@ const BUFFER_SIZE: usize = 64 * 1024;
 pub enum ProxyError {
     /// The environment variable is not set to a valid token.
     #[error("{TOKEN_VAR} is not set; this command is meant to be started by an agent, not by hand")]
-    NoToken,
+    MissingToken,
     /// Standard input and output cannot be used.
     #[error("cannot use stdin and stdout: {0}")]
     Stdio(io::Error),
@@ -40,7 +40,7 @@ pub enum ProxyError {
     },
     /// The client rejected the connection: the token is wrong, or there are too many connections.
     #[error("the client at {endpoint} rejected the connection: {reason}")]
-    Refused {
+    Rejected {
         /// The client's endpoint.
         endpoint: Endpoint,
         /// Why the client rejected the connection.
@@ -54,7 +54,7 @@ pub enum ProxyError {
     TimedOut,
     /// Reading from the agent or writing to it failed.
     #[error("connection to the agent failed: {0}")]
-    Agent(io::Error),
+    AgentIo(io::Error),
 }
 
 /// Forwards bytes between standard input and output and the tool server at `endpoint`, until either side closes the
@@ -65,8 +65,8 @@ pub enum ProxyError {
 /// # Errors
 /// See [`ProxyError`]. The agent closing stdin is not an error.
 pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
-    let token = std::env::var(TOKEN_VAR).map_err(|_| ProxyError::NoToken)?;
-    let token = token.parse().map_err(|_| ProxyError::NoToken)?;
+    let token = std::env::var(TOKEN_VAR).map_err(|_| ProxyError::MissingToken)?;
+    let token = token.parse().map_err(|_| ProxyError::MissingToken)?;
     let stdio = acp::transport::stdio().map_err(ProxyError::Stdio)?;
     run_with(endpoint, &token, stdio).await
 }
@@ -86,7 +86,7 @@ pub async fn run_with(
         source,
     })?;
     let handshake = send_handshake(stream, token).await;
-    let client = handshake.map_err(|error| ProxyError::Refused {
+    let client = handshake.map_err(|error| ProxyError::Rejected {
         endpoint: endpoint.clone(),
         reason: match error {
             // A server reveals no more than this.
@@ -118,7 +118,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
         biased;
         asked = &mut asking => asked,
         answered = &mut answering => return Err(match answered {
-            Err(TunnelError::Write(e)) => ProxyError::Agent(e),
+            Err(TunnelError::Write(e)) => ProxyError::AgentIo(e),
             Ok(()) | Err(TunnelError::Read(_)) => ProxyError::Closed,
         }),
     };
@@ -126,7 +126,7 @@ async fn tunnel(agent: Transport, client: AuthenticatedConnection) -> Result<(),
     match (asked, answered.map_err(|_| ProxyError::TimedOut)?) {
         (Ok(()), Ok(())) => Ok(()),
         (Err(TunnelError::Read(e)), _) | (_, Err(TunnelError::Write(e))) => {
-            Err(ProxyError::Agent(e))
+            Err(ProxyError::AgentIo(e))
         }
         (Err(TunnelError::Write(_)), _) | (_, Err(TunnelError::Read(_))) => Err(ProxyError::Closed),
     }
@@ -240,7 +240,7 @@ mod tests {
         drop(deaf.stdout);
         deaf.answers.write_all(b"!").await.unwrap();
         let ended = deaf.tunnel.await.unwrap();
-        assert!(matches!(ended, Err(ProxyError::Agent(_))), "{ended:?}");
+        assert!(matches!(ended, Err(ProxyError::AgentIo(_))), "{ended:?}");
     }
 
     #[tokio::test(start_paused = true)]

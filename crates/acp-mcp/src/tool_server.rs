@@ -38,7 +38,7 @@ pub struct ToolServer {
     name: String,
     proxy: ProxyCommand,
     token: LocalToken,
-    refused_connections: Arc<AtomicU64>,
+    rejected_connections: Arc<AtomicU64>,
 }
 
 impl ToolServer {
@@ -69,7 +69,7 @@ impl ToolServer {
         let server = Arc::new(ServerContext {
             handlers,
             token: token.clone(),
-            refused_connections: Arc::clone(&refused),
+            rejected_connections: Arc::clone(&refused),
             stop: stop.clone(),
         });
         runtime.spawn(server.accept(listener));
@@ -79,7 +79,7 @@ impl ToolServer {
             name: name.into(),
             proxy,
             token,
-            refused_connections: refused,
+            rejected_connections: refused,
         })
     }
 
@@ -99,8 +99,8 @@ impl ToolServer {
 
     /// Returns the number of connections that were rejected because of a wrong token or too many connections.
     #[must_use]
-    pub fn refused_connections(&self) -> u64 {
-        self.refused_connections.load(Ordering::Relaxed)
+    pub fn rejected_connections(&self) -> u64 {
+        self.rejected_connections.load(Ordering::Relaxed)
     }
 }
 
@@ -108,7 +108,7 @@ impl ToolServer {
 struct ServerContext<F> {
     handlers: F,
     token: LocalToken,
-    refused_connections: Arc<AtomicU64>,
+    rejected_connections: Arc<AtomicU64>,
     stop: CancellationToken,
 }
 
@@ -129,9 +129,8 @@ where
                         drop(place);
                     });
                 }
-                (Ok(_), Err(_)) => {
-                    self.refuse(&format!("too many connections (limit: {MAX_CONNECTIONS})"))
-                }
+                (Ok(_), Err(_)) => self
+                    .reject_connection(&format!("too many connections (limit: {MAX_CONNECTIONS})")),
                 (Err(error), _) => {
                     tracing::warn!(%error, "cannot accept a connection to the tool server");
                     self.stop
@@ -150,10 +149,10 @@ where
         };
         let authenticated = match admitted {
             Ok(authenticated) => authenticated,
-            Err(stranger) => return self.refuse(&stranger),
+            Err(stranger) => return self.reject_connection(&stranger),
         };
         let transport = AsyncRwTransport::new_server(authenticated.reader, authenticated.writer);
-        let transport = BoundedTransport::server(transport, MAX_REQUESTS);
+        let transport = BoundedTransport::for_server(transport, MAX_REQUESTS);
         let handler = (self.handlers)();
         match handler
             .serve_with_ct(transport, self.stop.child_token())
@@ -168,8 +167,8 @@ where
     }
 
     /// Counts and logs a rejected connection.
-    fn refuse(&self, reason: &dyn std::fmt::Display) {
-        self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    fn reject_connection(&self, reason: &dyn std::fmt::Display) {
+        self.rejected_connections.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(%reason, "a connection to the tool server was rejected");
     }
 }

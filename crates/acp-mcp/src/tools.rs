@@ -26,7 +26,7 @@ use crate::proxy_command::ProxyCommand;
 use crate::tool_server::ToolServer;
 
 /// A tool call in flight.
-type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 
 /// A builder for a [`ToolServer`] whose tools are closures. Created by [`ToolServer::tools`].
 ///
@@ -59,15 +59,15 @@ type Call = Pin<Box<dyn Future<Output = CallToolResult> + Send>>;
 #[must_use = "tools are not available until the server is started"]
 pub struct Tools {
     name: String,
-    tools: Vec<Entry>,
+    tools: Vec<ClosureTool>,
     /// The first error in the definition of a tool.
     error: Option<String>,
 }
 
 /// A tool and its closure.
-struct Entry {
+struct ClosureTool {
     tool: Tool,
-    call: Box<dyn Fn(JsonObject) -> Call + Send + Sync>,
+    call: Box<dyn Fn(JsonObject) -> CallFuture + Send + Sync>,
 }
 
 impl std::fmt::Debug for Tools {
@@ -111,12 +111,12 @@ impl Tools {
             self.error.get_or_insert_with(wrong);
             Arc::default()
         });
-        self.tool_of(Tool::new(name, description, schema), call)
+        self.tool_with_definition(Tool::new(name, description, schema), call)
     }
 
     /// Adds a tool like [`tool`](Self::tool), but with a complete MCP definition, which may have a custom schema, a
     /// title or hints. The schema is not checked against the type `A`.
-    pub fn tool_of<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
+    pub fn tool_with_definition<A, F, Fut, R>(mut self, tool: Tool, call: F) -> Self
     where
         A: DeserializeOwned,
         F: Fn(A) -> Fut + Send + Sync + 'static,
@@ -136,7 +136,7 @@ impl Tools {
             self.error.get_or_insert_with(wrong);
         }
         let name = name.clone();
-        let call = move |arguments| -> Call {
+        let call = move |arguments| -> CallFuture {
             let arguments = match read_arguments(&name, arguments) {
                 Ok(arguments) => arguments,
                 Err(error_text) => return Box::pin(std::future::ready(error_result(error_text))),
@@ -150,7 +150,7 @@ impl Tools {
             })
         };
         let call = Box::new(call);
-        self.tools.push(Entry { tool, call });
+        self.tools.push(ClosureTool { tool, call });
         self
     }
 
@@ -165,7 +165,7 @@ impl Tools {
         if let Some(wrong) = self.error {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
         }
-        let tools = Arc::new(Handler {
+        let tools = Arc::new(ToolHandler {
             name: self.name.clone(),
             tools: self.tools,
         });
@@ -237,12 +237,12 @@ fn error_result(why: impl Into<String>) -> CallToolResult {
 }
 
 /// The `rmcp` handler that serves the tools.
-struct Handler {
+struct ToolHandler {
     name: String,
-    tools: Vec<Entry>,
+    tools: Vec<ClosureTool>,
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for ToolHandler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         let version = env!("CARGO_PKG_VERSION");
@@ -288,13 +288,13 @@ impl ServerHandler for Handler {
             let method = request.method;
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         }
-        let message = describe_unreadable_call(request.params.as_ref());
+        let message = describe_invalid_call(request.params.as_ref());
         Err(ErrorData::invalid_params(message, None))
     }
 }
 
 /// Describes the error in the params of a `tools/call` request.
-fn describe_unreadable_call(params: Option<&Value>) -> String {
+fn describe_invalid_call(params: Option<&Value>) -> String {
     let field = |name| params.and_then(|params| params.get(name));
     let Some(tool) = field("name").and_then(Value::as_str) else {
         return "the call has no tool name".to_owned();

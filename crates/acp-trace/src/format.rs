@@ -26,7 +26,7 @@ pub const VERSION: u32 = 1;
 
 /// The maximum length of a message that is recorded in full, in bytes. The library's connections have the same limit.
 /// Of a longer message, and of a line over 64 KiB that is not a message, only the beginning is recorded.
-pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
+pub const MAX_MESSAGE_LEN: usize = 64 * 1024 * 1024;
 
 /// Whether secrets were redacted or recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -158,37 +158,37 @@ pub enum RecordBody {
 }
 
 /// Appends the beginning of a record for a line: the time, the side and the length.
-pub(super) fn begin(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
+pub(super) fn push_start(out: &mut Vec<u8>, at: u64, from: Side, length: usize) {
     out.extend_from_slice(b"{\"t\":");
-    number(out, at);
+    push_number(out, at);
     out.extend_from_slice(match from {
         Side::Client => b",\"from\":\"client\",\"len\":",
         Side::Agent => b",\"from\":\"agent\",\"len\":",
     });
-    number(out, length as u64);
+    push_number(out, length as u64);
 }
 
 /// Appends a number in decimal.
-pub(super) fn number(out: &mut Vec<u8>, number: u64) {
+pub(super) fn push_number(out: &mut Vec<u8>, number: u64) {
     // Writing to memory cannot fail, and a number is always valid JSON.
     let _ = serde_json::to_writer(out, &number);
 }
 
 /// Appends a JSON string.
-pub(super) fn text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     let _ = serde_json::to_writer(out, text);
 }
 
 /// Appends bytes in base64 as a JSON string.
-pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
-    text(
+pub(super) fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_string(
         out,
         &base64::engine::general_purpose::STANDARD.encode(bytes),
     );
 }
 
 /// Appends a complete record for an event.
-pub(super) fn event(out: &mut Vec<u8>, at: u64, event: &TraceEvent) {
+pub(super) fn push_event(out: &mut Vec<u8>, at: u64, event: &TraceEvent) {
     #[derive(Serialize)]
     struct EventLine<'a> {
         t: u64,

@@ -43,7 +43,7 @@ impl LineInspector {
         let mut before = None;
         let mut rest = Some(lines);
         while let Some(lines) = rest.filter(|_| self.results.len() < MAX_LINES) {
-            let (line, next) = first(lines);
+            let (line, next) = split_first_line(lines);
             rest = next;
             let shared = common_prefix_len(before.unwrap_or(&self.last_line), line);
             let json = self.checker.is_json(line, shared);
@@ -72,7 +72,7 @@ impl LineInspector {
 }
 
 /// Splits off the first line. Returns it without its line end, and the rest, if any.
-pub(super) fn first(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
+pub(super) fn split_first_line(lines: &[u8]) -> (&[u8], Option<&[u8]>) {
     match memchr::memchr(b'\n', lines) {
         Some(end) => {
             let (line, rest) = lines.split_at(end);

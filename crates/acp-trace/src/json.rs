@@ -97,7 +97,7 @@ impl JsonChecker {
         // A position is never inside a character.
         let rest = line.get(place.offset..).unwrap_or_default();
         let is_text = std::str::from_utf8(rest).is_ok();
-        if is_text && self.read(line, place).is_some() {
+        if is_text && self.parse(line, place).is_some() {
             return true;
         }
         self.positions.clear();
@@ -106,7 +106,7 @@ impl JsonChecker {
 
     /// Parses the line from a position to its end. Returns `None` if the line is not JSON, or nested too deeply for
     /// this parser.
-    fn read(&mut self, line: &[u8], mut place: JsonPosition) -> Option<()> {
+    fn parse(&mut self, line: &[u8], mut place: JsonPosition) -> Option<()> {
         // The first position is noted already.
         let mut noted = !self.positions.is_empty();
         loop {

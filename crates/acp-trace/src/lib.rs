@@ -26,7 +26,7 @@ mod tap;
 pub use acp_rules::{REDACTED, Side};
 pub use entry::{EntryBuilder, TraceEntry, TraceEntryKind};
 pub use format::{
-    LONGEST_MESSAGE, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord, VERSION,
+    MAX_MESSAGE_LEN, RecordBody, Secrets, TraceEvent, TraceHeader, TraceRecord, VERSION,
 };
 pub use html::{PageError, PageFinding, PageSummary, page};
 pub use lint::{LintFinding, MessageSummary, TraceLinter};

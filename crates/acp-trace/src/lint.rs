@@ -149,7 +149,7 @@ impl TraceLinter {
                     TraceEvent::Failed { .. }
                     | TraceEvent::Interrupted { .. }
                     | TraceEvent::Killed => {
-                        self.rules.break_off();
+                        self.rules.interrupt();
                         Vec::new()
                     }
                     _ => Vec::new(),
@@ -249,7 +249,7 @@ impl TraceLinter {
     }
 
     fn remember(&mut self, record: TraceRecord) {
-        if let Some(entry) = self.entry_builder.record(record) {
+        if let Some(entry) = self.entry_builder.build_entry(record) {
             if self.recent_messages.len() >= MAX_REMEMBERED {
                 self.recent_messages.pop_front();
             }

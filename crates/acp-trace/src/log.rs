@@ -23,16 +23,16 @@ const PUSH_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// An entry of the queue.
 #[derive(Debug)]
-pub(super) struct LogPiece {
+pub(super) struct LogEntry {
     /// When it was read, in microseconds since the start.
     pub(super) time_us: u64,
-    pub(super) kind: LogPieceKind,
+    pub(super) kind: LogEntryKind,
     /// The number of bytes in the batch that belong to it.
     pub(super) length: usize,
 }
 
 #[derive(Debug)]
-pub(super) enum LogPieceKind {
+pub(super) enum LogEntryKind {
     /// Bytes that this side sent, which are in the batch.
     Stream(Side),
     /// The tap that has all further bytes of a stream.
@@ -48,19 +48,19 @@ pub(super) enum LogPieceKind {
 #[derive(Debug, Default)]
 pub(super) struct LogBatch {
     pub(super) bytes: Vec<u8>,
-    pub(super) pieces: Vec<LogPiece>,
+    pub(super) entries: Vec<LogEntry>,
 }
 
 impl LogBatch {
-    fn has_room(&self, length: usize) -> bool {
-        let fits = self.bytes.len() + length <= CAPACITY && self.pieces.len() < MAX_ENTRIES;
+    fn has_capacity(&self, length: usize) -> bool {
+        let fits = self.bytes.len() + length <= CAPACITY && self.entries.len() < MAX_ENTRIES;
         // A piece that exceeds the capacity is accepted when the buffer is empty.
-        fits || self.pieces.is_empty()
+        fits || self.entries.is_empty()
     }
 
     fn clear(&mut self) {
         self.bytes.clear();
-        self.pieces.clear();
+        self.entries.clear();
     }
 }
 
@@ -70,11 +70,11 @@ struct LogState {
     /// When the oldest unwritten entry was read, in microseconds since the start.
     oldest: Option<u64>,
     /// Whether the writer is idle and must be woken.
-    idle: bool,
+    is_writer_idle: bool,
     /// Whether a thread is waiting for the writer.
     has_waiter: bool,
     /// Whether recording has ended: everything was recorded, or recording failed.
-    closed: bool,
+    is_closed: bool,
 }
 
 impl LogState {
@@ -109,11 +109,11 @@ impl RecordLog {
     }
 
     /// Sets the number of lines recorded so far.
-    pub(super) fn set_lines(&self, lines: u64) {
+    pub(super) fn set_line_count(&self, lines: u64) {
         self.line_count.store(lines, Ordering::Relaxed);
     }
 
-    pub(super) fn lines(&self) -> u64 {
+    pub(super) fn line_count(&self) -> u64 {
         self.line_count.load(Ordering::Relaxed)
     }
 
@@ -128,9 +128,9 @@ impl RecordLog {
     }
 
     /// Adds an entry. Waits while the queue is full, and for a limited time if the writer has fallen behind.
-    pub(super) fn push(&self, what: LogPieceKind, bytes: &[u8]) {
+    pub(super) fn push(&self, what: LogEntryKind, bytes: &[u8]) {
         let is_behind = |state: &mut LogState| {
-            let oldest = state.oldest.filter(|_| !state.closed);
+            let oldest = state.oldest.filter(|_| !state.is_closed);
             let is_behind =
                 oldest.is_some_and(|at| self.elapsed_us().saturating_sub(at) > MAX_AGE_US);
             state.has_waiter |= is_behind;
@@ -140,14 +140,14 @@ impl RecordLog {
             .drained
             .wait_timeout_while(self.lock(), PUSH_TIMEOUT, is_behind)
             .unwrap_or_else(PoisonError::into_inner);
-        while !state.closed && !state.pending.has_room(bytes.len()) {
+        while !state.is_closed && !state.pending.has_capacity(bytes.len()) {
             state.has_waiter = true;
             state = self
                 .drained
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        if state.closed {
+        if state.is_closed {
             return;
         }
         // Read the clock under the lock, so that times never go back.
@@ -155,12 +155,12 @@ impl RecordLog {
         state.oldest.get_or_insert(at);
         let length = bytes.len();
         state.pending.bytes.extend_from_slice(bytes);
-        state.pending.pieces.push(LogPiece {
+        state.pending.entries.push(LogEntry {
             time_us: at,
             kind: what,
             length,
         });
-        let wake = std::mem::take(&mut state.idle);
+        let wake = std::mem::take(&mut state.is_writer_idle);
         drop(state);
         if wake {
             self.buffered.notify_one();
@@ -177,19 +177,19 @@ impl RecordLog {
     pub(super) fn take(&self, batch: &mut LogBatch) -> bool {
         batch.clear();
         let mut state = self.lock();
-        let oldest = state.pending.pieces.first().map(|piece| piece.time_us);
+        let oldest = state.pending.entries.first().map(|piece| piece.time_us);
         state.set_oldest(oldest, &self.drained);
-        while state.pending.pieces.is_empty() {
-            if state.closed {
+        while state.pending.entries.is_empty() {
+            if state.is_closed {
                 return false;
             }
-            state.idle = true;
+            state.is_writer_idle = true;
             state = self
                 .buffered
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        state.idle = false;
+        state.is_writer_idle = false;
         std::mem::swap(&mut state.pending, batch);
         // There is capacity again.
         let oldest = state.oldest;
@@ -205,7 +205,7 @@ impl RecordLog {
 
     /// Closes the queue: nothing can be added, but what is in it can still be taken.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.lock().is_closed = true;
         self.buffered.notify_all();
         self.drained.notify_all();
     }
@@ -225,7 +225,7 @@ mod tests {
         };
         log.lock().oldest = Some(0);
         std::thread::scope(|scope| {
-            let pusher = scope.spawn(|| log.push(LogPieceKind::Stderr, b"more"));
+            let pusher = scope.spawn(|| log.push(LogEntryKind::Stderr, b"more"));
             while !log.lock().has_waiter {
                 assert!(!pusher.is_finished(), "it did not wait");
                 std::thread::yield_now();

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use super::format::{LONGEST_MESSAGE, TraceHeader, TraceRecord, VERSION};
+use super::format::{MAX_MESSAGE_LEN, TraceHeader, TraceRecord, VERSION};
 
 /// The maximum length of a line, in bytes: that of a message, and some space for the rest of the record.
-const MAX_LINE_LEN: usize = LONGEST_MESSAGE + 1024 * 1024;
+const MAX_LINE_LEN: usize = MAX_MESSAGE_LEN + 1024 * 1024;
 
 /// The maximum size of the buffer that is kept for the next line, in bytes.
 const MAX_KEPT_BUFFER: usize = 1024 * 1024;

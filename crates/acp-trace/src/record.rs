@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::format::{Secrets, TraceEvent, TraceHeader, VERSION};
-use super::log::{LogPieceKind, RecordLog};
+use super::log::{LogEntryKind, RecordLog};
 use super::pipes::PipeOutput;
 use super::record_thread::RecordThread;
 use super::recording::RecordingSummary;
@@ -94,12 +94,12 @@ pub struct TraceNotes(Arc<RecordLog>);
 impl TraceNotes {
     /// Records a line that the agent printed to stderr. Waits for the disk if it is too slow.
     pub fn stderr(&self, line: &str) {
-        self.0.push(LogPieceKind::Stderr, line.as_bytes());
+        self.0.push(LogEntryKind::Stderr, line.as_bytes());
     }
 
     /// Records an event of the agent's process or of a stream.
     pub fn event(&self, event: TraceEvent) {
-        self.0.push(LogPieceKind::Event(event), &[]);
+        self.0.push(LogEntryKind::Event(event), &[]);
     }
 }
 

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read as _, Write};
 use std::sync::Arc;
 
-use super::format::{LONGEST_MESSAGE, TraceEvent};
-use super::inspect::{LineInspector, first};
-use super::log::{LogBatch, LogPieceKind, RecordLog};
-use super::record_writer::{LONGEST_NOISE, LineSource, RecordWriter};
+use super::format::{MAX_MESSAGE_LEN, TraceEvent};
+use super::inspect::{LineInspector, split_first_line};
+use super::log::{LogBatch, LogEntryKind, RecordLog};
+use super::record_writer::{LineSource, MAX_NOISE_LEN, RecordWriter};
 use super::recording::RecordingSummary;
 use super::redact::Redactor;
 use acp_rules::Side;
@@ -32,13 +32,13 @@ impl PartialLine {
     }
 
     fn push(&mut self, bytes: &[u8]) {
-        if self.dropped_len > 0 || self.bytes.len() + bytes.len() > LONGEST_MESSAGE {
-            let room = LONGEST_NOISE.saturating_sub(self.bytes.len());
+        if self.dropped_len > 0 || self.bytes.len() + bytes.len() > MAX_MESSAGE_LEN {
+            let room = MAX_NOISE_LEN.saturating_sub(self.bytes.len());
             let kept = bytes.get(..room).unwrap_or(bytes);
             self.bytes.extend_from_slice(kept);
             self.dropped_len += bytes.len() - kept.len();
-            self.dropped_len += self.bytes.len().saturating_sub(LONGEST_NOISE);
-            self.bytes.truncate(LONGEST_NOISE);
+            self.dropped_len += self.bytes.len().saturating_sub(MAX_NOISE_LEN);
+            self.bytes.truncate(MAX_NOISE_LEN);
         } else {
             self.bytes.extend_from_slice(bytes);
         }
@@ -92,17 +92,17 @@ impl RecordThread {
         let mut batch = LogBatch::default();
         while self.log.take(&mut batch) {
             let mut bytes = batch.bytes.as_slice();
-            for piece in batch.pieces.drain(..) {
+            for piece in batch.entries.drain(..) {
                 let (own, rest) = bytes.split_at_checked(piece.length).unwrap_or_default();
                 bytes = rest;
                 match piece.kind {
-                    LogPieceKind::Stream(side) => self.push_stream(piece.time_us, side, own),
-                    LogPieceKind::Tap(side, tap) => self.side_mut(side).0.tap = Some(tap),
-                    LogPieceKind::TapBytes(side, length) => {
+                    LogEntryKind::Stream(side) => self.push_stream(piece.time_us, side, own),
+                    LogEntryKind::Tap(side, tap) => self.side_mut(side).0.tap = Some(tap),
+                    LogEntryKind::TapBytes(side, length) => {
                         self.read_tap(piece.time_us, side, length)?
                     }
-                    LogPieceKind::Stderr => self.records.add_stderr(piece.time_us, own),
-                    LogPieceKind::Event(event) => self.handle_event(piece.time_us, &event),
+                    LogEntryKind::Stderr => self.records.add_stderr(piece.time_us, own),
+                    LogEntryKind::Event(event) => self.handle_event(piece.time_us, &event),
                 }
                 if self.records.out.len() >= WRITE_SIZE {
                     self.flush(file)?;
@@ -149,7 +149,7 @@ impl RecordThread {
     fn push_stream(&mut self, at: u64, side: Side, mut bytes: &[u8]) {
         let (stream, ..) = self.side_mut(side);
         if !stream.partial.is_empty() {
-            let (last, rest) = first(bytes);
+            let (last, rest) = split_first_line(bytes);
             stream.partial.push(last);
             let Some(rest) = rest else {
                 return;
@@ -226,11 +226,11 @@ fn record_lines(
     while let Some(mut bytes) = rest {
         let (looks, left) = stream.lines.inspect(records.redactor(), bytes);
         for look in looks {
-            let (own, next) = first(bytes);
+            let (own, next) = split_first_line(bytes);
             records.add_line(line, own, *look);
             bytes = next.unwrap_or_default();
         }
-        log.set_lines(records.line_count);
+        log.set_line_count(records.line_count);
         rest = left;
     }
 }

@@ -1,6 +1,6 @@
 //! Builds the lines of a trace in memory.
 
-use super::format::{self, LONGEST_MESSAGE, TraceEvent};
+use super::format::{self, MAX_MESSAGE_LEN, TraceEvent};
 use super::inspect::LineResult;
 use super::recording::RecordingSummary;
 use super::redact::Redactor;
@@ -8,7 +8,7 @@ use acp_rules::Side;
 
 /// The maximum length of a line that is not JSON to record in full, in bytes. Of a longer line, and of a message that
 /// is too long, this much is recorded.
-pub(super) const LONGEST_NOISE: usize = 64 * 1024;
+pub(super) const MAX_NOISE_LEN: usize = 64 * 1024;
 
 /// Where a line comes from.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +47,7 @@ impl RecordWriter {
     }
 
     fn begin_record(&mut self, from: LineSource, length: usize) {
-        format::begin(&mut self.out, from.time_us, from.side, length);
+        format::push_start(&mut self.out, from.time_us, from.side, length);
         if from.is_unterminated {
             self.out.extend_from_slice(b",\"open\":true");
         }
@@ -56,7 +56,7 @@ impl RecordWriter {
     /// Completes a record with a field that contains text.
     fn end_with_text(&mut self, name: &[u8], text: &str) {
         self.out.extend_from_slice(name);
-        format::text(&mut self.out, text);
+        format::push_string(&mut self.out, text);
         self.out.extend_from_slice(b"}\n");
     }
 
@@ -87,7 +87,7 @@ impl RecordWriter {
     fn add_redacted(&mut self, from: LineSource, text: &str) {
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_message(text));
         let shown = redacted.as_ref().map_or(text, |(text, _)| text);
-        if shown.len() > LONGEST_MESSAGE {
+        if shown.len() > MAX_MESSAGE_LEN {
             // The redacted message is longer, and now too long.
             self.add_oversized(from, shown.as_bytes(), text.len());
             return;
@@ -95,7 +95,7 @@ impl RecordWriter {
         self.begin_record(from, text.len());
         if let Some((_, count)) = redacted {
             self.out.extend_from_slice(b",\"redacted\":");
-            format::number(&mut self.out, count);
+            format::push_number(&mut self.out, count);
             self.summary.redacted += count;
         }
         self.end_with_message(shown.as_bytes());
@@ -103,7 +103,7 @@ impl RecordWriter {
 
     /// Adds a line that is not JSON.
     fn add_noise(&mut self, from: LineSource, text: &str, suspicious: bool) {
-        if text.len() > LONGEST_NOISE {
+        if text.len() > MAX_NOISE_LEN {
             self.add_oversized(from, text.as_bytes(), text.len());
             return;
         }
@@ -117,7 +117,7 @@ impl RecordWriter {
 
     /// Adds a line that is not UTF-8. If it may contain a secret, only its redacted text is recorded.
     fn add_binary(&mut self, from: LineSource, line: &[u8], suspicious: bool) {
-        if line.len() > LONGEST_NOISE {
+        if line.len() > MAX_NOISE_LEN {
             self.add_oversized(from, line, line.len());
             return;
         }
@@ -130,7 +130,7 @@ impl RecordWriter {
             Some(text) => self.end_with_text(b",\"noise\":", &text),
             None => {
                 self.out.extend_from_slice(b",\"noise64\":");
-                format::base64(&mut self.out, line);
+                format::push_base64(&mut self.out, line);
                 self.out.extend_from_slice(b"}\n");
             }
         }
@@ -138,7 +138,7 @@ impl RecordWriter {
 
     /// Adds the beginning of a line that is too long, and its length.
     pub(super) fn add_oversized(&mut self, from: LineSource, line: &[u8], length: usize) {
-        let beginning = line.get(..LONGEST_NOISE).unwrap_or(line);
+        let beginning = line.get(..MAX_NOISE_LEN).unwrap_or(line);
         let text = String::from_utf8_lossy(beginning);
         let redacted = self.redactor.as_ref().and_then(|r| r.redact_text(&text));
         self.begin_record(from, length);
@@ -150,12 +150,12 @@ impl RecordWriter {
         let text = String::from_utf8_lossy(line);
         let redacted = self.redactor.as_mut().and_then(|r| r.redact_stderr(&text));
         self.out.extend_from_slice(b"{\"t\":");
-        format::number(&mut self.out, at);
+        format::push_number(&mut self.out, at);
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
     /// Adds an event of the agent's process or of a stream.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
-        format::event(&mut self.out, at, event);
+        format::push_event(&mut self.out, at, event);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::format::TraceEvent;
-use super::log::{LogPieceKind, RecordLog};
+use super::log::{LogEntryKind, RecordLog};
 use super::pipes::{PipeInput, PipeOutput};
 use super::tap::PipeTap;
 use acp_rules::Side;
@@ -67,7 +67,10 @@ impl RelayHandle {
     /// these numbers grow, the relay makes progress: it may be waiting for a slow disk.
     #[must_use]
     pub fn progress(&self) -> (u64, u64) {
-        (self.passed_bytes.load(Ordering::Relaxed), self.log.lines())
+        (
+            self.passed_bytes.load(Ordering::Relaxed),
+            self.log.line_count(),
+        )
     }
 }
 
@@ -108,7 +111,7 @@ impl Relay {
             }),
         };
         if let Some(event) = event {
-            self.log.push(LogPieceKind::Event(event), &[]);
+            self.log.push(LogEntryKind::Event(event), &[]);
         }
         self.ended.store(true, Ordering::Relaxed);
         ended(end);
@@ -121,7 +124,7 @@ impl Relay {
     fn open_tap(&self, input: &PipeInput) -> Option<PipeTap> {
         let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let (tap, reader) = PipeTap::open(input, output.as_ref()?, BUFFER_SIZE)?;
-        self.log.push(LogPieceKind::Tap(self.from, reader), &[]);
+        self.log.push(LogEntryKind::Tap(self.from, reader), &[]);
         Some(tap)
     }
 
@@ -148,8 +151,8 @@ impl Relay {
             let bytes = buffer.get(..read).unwrap_or_default();
             // Record first: what the other side never reads is what matters most.
             match &tap {
-                Some(_) => self.log.push(LogPieceKind::TapBytes(self.from, read), &[]),
-                None => self.log.push(LogPieceKind::Stream(self.from), bytes),
+                Some(_) => self.log.push(LogEntryKind::TapBytes(self.from, read), &[]),
+                None => self.log.push(LogEntryKind::Stream(self.from), bytes),
             }
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(output) = output.as_mut() else {

@@ -58,7 +58,7 @@ fn clipboard_program(variable: impl Fn(&str) -> bool) -> Option<ClipboardProgram
 ///
 /// # Errors
 /// Fails if there is no image, or no program that can read it. The error is a message for the user.
-pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
+pub(crate) async fn save_image(into: &Path) -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let program = clipboard_program(set).ok_or(
         "no desktop clipboard available; drop an image file on the terminal, or attach it",

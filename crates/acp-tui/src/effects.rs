@@ -42,7 +42,7 @@ impl EffectWorker {
     pub(crate) fn new(events: mpsc::Sender<ChatEvent>, environment: Arc<ChatEnvironment>) -> Self {
         Self {
             events,
-            environment: environment,
+            environment,
             watches: HashMap::new(),
             paste_dir: None,
         }
@@ -55,9 +55,9 @@ impl EffectWorker {
         screen: &mut ChatTerminal,
     ) -> io::Result<()> {
         match effect {
-            ChatEffect::Redraw => screen.forget()?,
-            ChatEffect::Bell => screen.bell()?,
-            ChatEffect::Copy(text) => screen.copy(&text)?,
+            ChatEffect::Redraw => screen.clear()?,
+            ChatEffect::Bell => screen.ring_bell()?,
+            ChatEffect::Copy(text) => screen.copy_to_clipboard(&text)?,
             ChatEffect::Suspend => suspend(screen).await?,
             ChatEffect::WatchThread { thread, tab } => self.watch(tab, thread),
             ChatEffect::UnwatchThread { tab } => {
@@ -74,16 +74,16 @@ impl EffectWorker {
                 if let Some(link) = ends {
                     stop_agent(&link.process, Some(&link), GRACE).await;
                 }
-                screen.leave().await;
+                screen.suspend().await;
                 let result = log_in_in_terminal(&spec, &self.environment.cwd, &method).await;
-                screen.enter()?;
+                screen.resume()?;
                 let event = ChatEvent::LoggedIn { agent, result };
                 self.spawn_task(async move { Some(event) });
             }
             ChatEffect::EditExternally { tab, text } => {
-                screen.leave().await;
+                screen.suspend().await;
                 let written = edit_externally(&text).await;
-                screen.enter()?;
+                screen.resume()?;
                 let event = match written {
                     Ok(text) => ChatEvent::ExternallyEdited { tab, text },
                     Err(why) => ChatEvent::Note(why),
@@ -147,7 +147,7 @@ impl EffectWorker {
                     request = request.cursor(cursor);
                 }
                 let result = connection.list_sessions(&request).await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
+                let result = result.map_err(|e| AgentFailure::from_error(&e));
                 let names = read_names(names).await;
                 Some(ChatEvent::SessionsListed {
                     agent,
@@ -161,7 +161,7 @@ impl EffectWorker {
                 id,
             } => self.spawn_task(async move {
                 let result = connection.delete_session(&id).await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
+                let result = result.map_err(|e| AgentFailure::from_error(&e));
                 Some(ChatEvent::SessionDeleted { agent, id, result })
             }),
             ChatEffect::LogIn {
@@ -170,12 +170,12 @@ impl EffectWorker {
                 method,
             } => self.spawn_task(async move {
                 let result = connection.authenticate(method).await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
+                let result = result.map_err(|e| AgentFailure::from_error(&e));
                 Some(ChatEvent::LoggedIn { agent, result })
             }),
             ChatEffect::LogOut { agent, connection } => self.spawn_task(async move {
                 let result = connection.logout().await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
+                let result = result.map_err(|e| AgentFailure::from_error(&e));
                 Some(ChatEvent::LoggedOut { agent, result })
             }),
             other => self.start_in_session(other),
@@ -218,7 +218,7 @@ impl EffectWorker {
                 value,
             } => self.spawn_task(async move {
                 let result = session.set_config_option(id, value).await;
-                let result = result.map_err(|e| AgentFailure::of(&e));
+                let result = result.map_err(|e| AgentFailure::from_error(&e));
                 Some(ChatEvent::OptionSet { tab, result })
             }),
             ChatEffect::CloseSession { session } => self.spawn_task(async move {
@@ -279,7 +279,7 @@ impl EffectWorker {
         self.paste_dir = directory.as_ref().ok().cloned();
         self.spawn_task(async move {
             let result = match directory {
-                Ok(directory) => clipboard::take_image(directory.path()).await,
+                Ok(directory) => clipboard::save_image(directory.path()).await,
                 Err(e) => Err(format!("cannot save the clipboard image: {e}")),
             };
             Some(ChatEvent::ImagePasted { tab, result })
@@ -376,7 +376,7 @@ impl AgentRun {
 async fn send_prompt(tab: TabKey, session: ClientSession, draft: PromptDraft) -> Option<ChatEvent> {
     let takes = session.agent().capabilities().prompt_capabilities.clone();
     // This reads files.
-    let content = tokio::task::spawn_blocking(move || draft.content(&takes));
+    let content = tokio::task::spawn_blocking(move || draft.build_content(&takes));
     let why = match content.await {
         Ok(Ok(content)) => Ok(content),
         Ok(Err(why)) => Err(why.to_string()),
@@ -387,7 +387,7 @@ async fn send_prompt(tab: TabKey, session: ClientSession, draft: PromptDraft) ->
         Err(why) => return Some(ChatEvent::PromptNotSent { tab, why }),
     };
     let result = session.prompt(content).await;
-    let result = result.map_err(|e| AgentFailure::of(&e));
+    let result = result.map_err(|e| AgentFailure::from_error(&e));
     Some(ChatEvent::TurnEnded { tab, result })
 }
 
@@ -443,7 +443,7 @@ async fn read_names(names: Option<SessionNames>) -> Vec<(String, SessionId)> {
     let Some(names) = names else {
         return Vec::new();
     };
-    match tokio::task::spawn_blocking(move || names.in_directory()).await {
+    match tokio::task::spawn_blocking(move || names.list()).await {
         Ok(Ok(named)) => {
             let named = named.into_iter();
             named.map(|named| (named.name, named.id.into())).collect()
@@ -481,7 +481,7 @@ async fn log_in_in_terminal(
     let command = spec.command.clone().cwd(cwd);
     let (command, _) = spec
         .sandbox_hook
-        .of(command)
+        .apply(command)
         .map_err(AgentFailure::Rejected)?;
     let mut command = command.args(&method.args);
     for (name, value) in &method.env {
@@ -551,10 +551,10 @@ async fn edit_externally(text: &str) -> Result<String, String> {
 async fn suspend(screen: &mut ChatTerminal) -> io::Result<()> {
     #[cfg(unix)]
     {
-        screen.leave().await;
+        screen.suspend().await;
         // The whole process group, because a shell waits until all of it has stopped.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        screen.enter()
+        screen.resume()
     }
     #[cfg(not(unix))]
     {

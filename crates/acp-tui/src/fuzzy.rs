@@ -51,7 +51,7 @@ pub(crate) fn find<'a>(filter: &str, all: impl Iterator<Item = &'a str>) -> Vec<
 /// Splits text into spans and styles the matched letters.
 ///
 /// `first` is the index of the text's first letter.
-pub(crate) fn marked(
+pub(crate) fn highlight_matches(
     text: &str,
     first: usize,
     letters: &[u32],
@@ -91,7 +91,7 @@ mod tests {
         assert!(indices("zz").is_empty());
         let found = find("本p", all.iter().copied());
         let plain = Style::new();
-        let spans = marked(all[3], 0, &found[0].letters, plain, plain.bold());
+        let spans = highlight_matches(all[3], 0, &found[0].letters, plain, plain.bold());
         let bold = spans.iter().filter(|span| span.style == plain.bold());
         let bold: Vec<&str> = bold.map(|span| &*span.content).collect();
         assert_eq!(bold, ["本", "p"]);

@@ -20,7 +20,7 @@ pub(crate) struct LineInput {
     /// The maximum length of the input, in bytes.
     limit: usize,
     /// Whether the text is masked.
-    secret: bool,
+    is_masked: bool,
 }
 
 /// The effect of a key on the line.
@@ -42,14 +42,14 @@ impl LineInput {
             text: String::new(),
             cursor: 0,
             limit: most,
-            secret: false,
+            is_masked: false,
         }
     }
 
     /// Creates an input whose text is masked.
-    pub(crate) fn secret(most: usize) -> Self {
+    pub(crate) fn masked(most: usize) -> Self {
         Self {
-            secret: true,
+            is_masked: true,
             ..Self::new(most)
         }
     }
@@ -140,7 +140,7 @@ impl LineInput {
     }
 
     /// Handles a key, with the bindings of a shell.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> InputOutcome {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> InputOutcome {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         let (cursor, end) = (self.cursor, self.text.len());
@@ -173,11 +173,11 @@ impl LineInput {
     }
 
     /// Returns the part of the text that fits into `width` columns, and the cursor's column in it.
-    pub(crate) fn view(&self, width: u16, style: Style) -> (Span<'static>, u16) {
+    pub(crate) fn visible_part(&self, width: u16, style: Style) -> (Span<'static>, u16) {
         let room = width.saturating_sub(1);
         let shown = |grapheme: &str| -> String {
             match grapheme {
-                _ if self.secret => MASK.to_owned(),
+                _ if self.is_masked => MASK.to_owned(),
                 "\n" | "\r\n" => LINE_FEED.to_owned(),
                 grapheme if grapheme.cell_width() == 0 => "\u{fffd}".to_owned(),
                 grapheme => grapheme.to_owned(),
@@ -228,7 +228,7 @@ mod tests {
     fn typed(keys: &[KeyEvent]) -> LineInput {
         let mut input = LineInput::new(100);
         for key in keys {
-            input.key(*key);
+            input.handle_key(*key);
         }
         input
     }
@@ -249,18 +249,21 @@ mod tests {
             InputOutcome::Changed
         );
         assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
-        input.key(key(KeyCode::Backspace));
-        input.key(control('w'));
+        input.handle_key(key(KeyCode::Backspace));
+        input.handle_key(control('w'));
         assert_eq!(input.text(), "né\u{301}e 日本[");
-        input.key(key(KeyCode::Home));
-        input.key(key(KeyCode::Right));
-        input.key(key(KeyCode::Delete));
+        input.handle_key(key(KeyCode::Home));
+        input.handle_key(key(KeyCode::Right));
+        input.handle_key(key(KeyCode::Delete));
         assert_eq!(input.text(), "ne 日本[");
-        assert_eq!(input.key(key(KeyCode::Char('x'))), InputOutcome::Changed);
-        assert_eq!(input.key(key(KeyCode::Tab)), InputOutcome::Ignored);
-        assert_eq!(input.key(control('c')), InputOutcome::Ignored);
+        assert_eq!(
+            input.handle_key(key(KeyCode::Char('x'))),
+            InputOutcome::Changed
+        );
+        assert_eq!(input.handle_key(key(KeyCode::Tab)), InputOutcome::Ignored);
+        assert_eq!(input.handle_key(control('c')), InputOutcome::Ignored);
         assert_eq!(input.text(), "nxe 日本[");
-        input.key(control('k'));
+        input.handle_key(control('k'));
         assert_eq!(input.text(), "nx");
     }
 
@@ -268,22 +271,25 @@ mod tests {
     fn the_cursor_is_always_seen_and_a_secret_never() {
         let mut input = LineInput::new(20);
         input.insert("日本語日本", false);
-        assert_eq!(input.view(6, Style::new()).0.content, "日本");
-        assert_eq!(input.view(6, Style::new()).1, 4);
-        input.key(key(KeyCode::Home));
-        assert_eq!(input.view(5, Style::new()).0.content, "日本");
+        assert_eq!(input.visible_part(6, Style::new()).0.content, "日本");
+        assert_eq!(input.visible_part(6, Style::new()).1, 4);
+        input.handle_key(key(KeyCode::Home));
+        assert_eq!(input.visible_part(5, Style::new()).0.content, "日本");
         assert_eq!(input.insert("123456", false), InputOutcome::Full);
         assert_eq!(input.text(), "12345日本語日本");
 
-        let mut secret = LineInput::secret(20);
+        let mut secret = LineInput::masked(20);
         secret.insert("open\nsesame", true);
         assert_eq!(secret.text(), "open\nsesame");
-        assert_eq!(secret.view(40, Style::new()).0.content, "•".repeat(11));
+        assert_eq!(
+            secret.visible_part(40, Style::new()).0.content,
+            "•".repeat(11)
+        );
         assert!(!format!("{secret:?}").contains("sesame"));
         let mut lines = LineInput::new(20);
         lines.insert("a\r\nb\n", true);
         assert_eq!(lines.text(), "a\nb\n");
-        assert_eq!(lines.view(40, Style::new()).0.content, "a⏎b⏎");
+        assert_eq!(lines.visible_part(40, Style::new()).0.content, "a⏎b⏎");
     }
 
     proptest! {
@@ -297,10 +303,10 @@ mod tests {
             for (text, n) in pieces {
                 input.insert(&text, true);
                 match codes.get(n) {
-                    Some(code) => input.key(key(*code)),
-                    None => input.key(control(['w', 'u', 'k', 'b', 'f', 'd'][n - codes.len()])),
+                    Some(code) => input.handle_key(key(*code)),
+                    None => input.handle_key(control(['w', 'u', 'k', 'b', 'f', 'd'][n - codes.len()])),
                 };
-                let (span, column) = input.view(width, Style::new());
+                let (span, column) = input.visible_part(width, Style::new());
                 let columns: u16 = span.content.graphemes(true).map(CellWidth::cell_width).sum();
                 prop_assert!(columns <= width && column <= width.saturating_sub(1));
                 prop_assert!(!span.content.contains(char::is_control));

@@ -27,7 +27,7 @@ pub(crate) struct KeyReader {
 
 impl KeyReader {
     /// Creates a reader that never reads anything.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn empty() -> Self {
         Self {
             events: mpsc::channel(1).1,
             stop: None,
@@ -38,7 +38,7 @@ impl KeyReader {
     /// Starts reading input. The events in `before` are returned first.
     ///
     /// If no thread can be started, the input ends at once.
-    pub(crate) fn read(before: Vec<Event>) -> Self {
+    pub(crate) fn start(before: Vec<Event>) -> Self {
         let (sender, events) = mpsc::channel(EVENT_CAPACITY);
         let (stop, stopping) = oneshot::channel::<()>();
         let (ended, stopped) = oneshot::channel();
@@ -71,7 +71,7 @@ impl KeyReader {
     }
 
     /// Returns an event that has already been read, without waiting.
-    pub(crate) fn next_now(&mut self) -> Option<Event> {
+    pub(crate) fn try_next(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 

@@ -58,7 +58,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     for effect in effects {
         worker.perform(effect, &mut screen).await?;
     }
-    let mut ended = listen_for_end()?;
+    let mut ended = listen_for_signals()?;
     let mut begun = false;
     let mut drawn = Instant::now();
     // The first drawing is due at once.
@@ -67,24 +67,24 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while !app.should_quit() {
         if due.is_some_and(|due| due <= Instant::now()) {
-            app.collect();
+            app.collect_news();
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;
-            for task in app.images_wanted() {
+            for task in app.take_decode_tasks() {
                 worker
                     .perform(ChatEffect::DecodeImage(task), &mut screen)
                     .await?;
             }
             // Wait only after the first frame, which must not be delayed.
             if !std::mem::replace(&mut begun, true) {
-                app.set_canvas(screen.listen().await);
+                app.set_canvas(screen.start_input().await);
             }
             if app.is_unfinished() {
                 due = Some(drawn + LAYOUT_DELAY);
             }
         }
-        let moving = app.is_moving();
+        let moving = app.is_animated();
         let event = tokio::select! {
             biased;
             () = ended.recv() => Some(ChatEvent::Quit),
@@ -130,7 +130,7 @@ pub async fn run(setup: ChatSetup) -> Result<(), ChatError> {
 fn update_with_pending_input(app: &mut App, screen: &mut ChatTerminal) -> Vec<ChatEffect> {
     let mut effects = Vec::new();
     for _ in 0..MAX_BATCH {
-        let Some(input) = screen.next_now() else {
+        let Some(input) = screen.try_next() else {
             break;
         };
         if let Some(event) = to_chat_event(input) {
@@ -206,7 +206,7 @@ impl ResizeListener {
 }
 
 /// A listener for the signals that ask the process to terminate.
-struct EndListener {
+struct SignalListener {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -215,18 +215,18 @@ struct EndListener {
     terminal_closed: tokio::sync::oneshot::Receiver<()>,
 }
 
-fn listen_for_end() -> io::Result<EndListener> {
+fn listen_for_signals() -> io::Result<SignalListener> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(EndListener {
+        Ok(SignalListener {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
             terminal_closed: watch_terminal_close(),
         })
     }
     #[cfg(not(unix))]
-    Ok(EndListener {})
+    Ok(SignalListener {})
 }
 
 /// Returns a receiver that resolves when the terminal is closed. Needed because only processes in the terminal's
@@ -257,7 +257,7 @@ fn watch_terminal_close() -> tokio::sync::oneshot::Receiver<()> {
     told
 }
 
-impl EndListener {
+impl SignalListener {
     async fn recv(&mut self) {
         #[cfg(unix)]
         tokio::select! {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::v1::{McpServer, SessionId};
-use acp_config::{Images, SessionNames};
+use acp_config::{ImageMode, SessionNames};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
 use crate::keys::KeyBindings;
@@ -54,7 +54,7 @@ impl HintSource {
         Self(Some(Arc::new(hint)))
     }
 
-    pub(crate) fn of(&self, said: &str, login: bool) -> Option<String> {
+    pub(crate) fn hint_for(&self, said: &str, login: bool) -> Option<String> {
         self.0.as_ref()?(said, login)
     }
 }
@@ -85,7 +85,10 @@ impl SandboxHook {
         Self(Some(Arc::new(confine)))
     }
 
-    pub(crate) fn of(&self, command: AgentCommand) -> Result<(AgentCommand, Vec<String>), String> {
+    pub(crate) fn apply(
+        &self,
+        command: AgentCommand,
+    ) -> Result<(AgentCommand, Vec<String>), String> {
         match &self.0 {
             Some(confine) => confine(command),
             None => Ok((command, Vec::new())),
@@ -168,7 +171,7 @@ pub struct ChatSetup {
     /// The color theme.
     pub theme: Theme,
     /// How images are displayed.
-    pub images: Images,
+    pub images: ImageMode,
     /// Whether the chat captures the mouse. If so, selecting text in the terminal requires a modifier key.
     pub mouse: bool,
 }
@@ -189,7 +192,7 @@ impl ChatSetup {
             history: None,
             keys: KeyBindings::default(),
             theme: Theme::default(),
-            images: Images::default(),
+            images: ImageMode::default(),
             mouse: false,
         }
     }

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acp_config::Images;
+use acp_config::ImageMode;
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
     KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
@@ -39,7 +39,7 @@ pub(crate) struct ChatTerminal {
 
 impl ChatTerminal {
     /// Takes over the terminal. Input is not read until [`Self::listen`] is called.
-    pub(crate) fn take(mouse: bool, images: Images, colors: Colors) -> io::Result<Self> {
+    pub(crate) fn take(mouse: bool, images: ImageMode, colors: Colors) -> io::Result<Self> {
         HOOK.call_once(|| {
             let report = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
@@ -56,7 +56,7 @@ impl ChatTerminal {
             images,
             ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
         ) {
-            query::ask(&mut io::stdout())?;
+            query::send_queries(&mut io::stdout())?;
         }
         // One large write per drawing, or a few, rather than one per kilobyte.
         let out = BufWriter::with_capacity(OUTPUT_BUFFER_SIZE, io::stdout());
@@ -64,7 +64,7 @@ impl ChatTerminal {
         match terminal {
             Ok(terminal) => Ok(Self {
                 terminal,
-                key_reader: KeyReader::none(),
+                key_reader: KeyReader::empty(),
                 image_support: images,
                 cell_size: None,
                 mouse,
@@ -80,7 +80,7 @@ impl ChatTerminal {
     /// Starts reading input and returns the canvas for images.
     ///
     /// If the terminal was sent a query, waits briefly for the response.
-    pub(crate) async fn listen(&mut self) -> Option<ImageCanvas> {
+    pub(crate) async fn start_input(&mut self) -> Option<ImageCanvas> {
         let asked = matches!(
             self.image_support,
             ImageSupport::QuerySixel(_) | ImageSupport::QueryCellSize(_)
@@ -91,8 +91,8 @@ impl ChatTerminal {
         };
         // The task does not panic, and a runtime that is shutting down has nothing left to show.
         let (answer, typed) = heard.unwrap_or_default();
-        self.key_reader = KeyReader::read(typed);
-        self.image_support = self.image_support.answered(answer);
+        self.key_reader = KeyReader::start(typed);
+        self.image_support = self.image_support.with_reply(answer);
         self.cell_size = answer.cell;
         self.canvas()
     }
@@ -124,8 +124,8 @@ impl ChatTerminal {
     /// Clears the screen so that the next frame redraws everything.
     ///
     /// ratatui's `clear` queries the cursor's position, and fails if the key reader reads the response.
-    pub(crate) fn forget(&mut self) -> io::Result<()> {
-        kitty::forget_all(&mut io::stdout())?;
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        kitty::delete_all_images(&mut io::stdout())?;
         execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
         // The buffer to compare with becomes an empty one.
         self.terminal.swap_buffers();
@@ -142,16 +142,16 @@ impl ChatTerminal {
     }
 
     /// Restores the terminal temporarily, so that another program can use it and read its input.
-    pub(crate) async fn leave(&mut self) {
+    pub(crate) async fn suspend(&mut self) {
         self.key_reader.stop().await;
         restore_terminal();
     }
 
     /// Takes over the terminal again.
-    pub(crate) fn enter(&mut self) -> io::Result<()> {
+    pub(crate) fn resume(&mut self) -> io::Result<()> {
         set_up_terminal(self.mouse)?;
-        self.key_reader = KeyReader::read(Vec::new());
-        self.forget()
+        self.key_reader = KeyReader::start(Vec::new());
+        self.clear()
     }
 
     /// Returns the next input event, or `None` at the end of the input.
@@ -160,19 +160,19 @@ impl ChatTerminal {
     }
 
     /// Returns an input event that has already been read, if there is one.
-    pub(crate) fn next_now(&mut self) -> Option<Event> {
-        self.key_reader.next_now()
+    pub(crate) fn try_next(&mut self) -> Option<Event> {
+        self.key_reader.try_next()
     }
 
     /// Rings the bell.
-    pub(crate) fn bell(&mut self) -> io::Result<()> {
+    pub(crate) fn ring_bell(&mut self) -> io::Result<()> {
         let mut out = io::stdout();
         out.write_all(b"\x07")?;
         out.flush()
     }
 
     /// Copies text to the clipboard, if the terminal allows it (OSC 52).
-    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn copy_to_clipboard(&mut self, text: &str) -> io::Result<()> {
         execute!(
             io::stdout(),
             crossterm::clipboard::CopyToClipboard::to_clipboard_from(text)
@@ -220,7 +220,7 @@ fn restore_terminal() {
         return;
     }
     let mut out = io::stdout();
-    let _ = kitty::forget_all(&mut out);
+    let _ = kitty::delete_all_images(&mut out);
     // Each on its own: if one fails, the others may still succeed.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);

@@ -286,11 +286,11 @@ macro_rules! lenient_map {
     ($($map:ident)+) => { $(
         impl<T: Lenient> Lenient for $map<String, T> {
             fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-                let Some(object) = via_raw::<D, crate::RawObject>(d)? else {
+                let Some(object) = read_via_raw::<D, crate::RawObject>(d)? else {
                     return Ok(None);
                 };
                 let entries = object.iter().filter_map(|(key, value)| {
-                    let read = from_text(value.get());
+                    let read = read_text(value.get());
                     read.map(|value| (key.to_owned(), value))
                 });
                 Ok(Some(entries.collect()))

@@ -246,7 +246,7 @@ macro_rules! record {
         }
         impl crate::lenient::Lenient for $n {
             fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-                crate::lenient::via_raw(d)
+                crate::lenient::read_via_raw(d)
             }
         }
     };
@@ -316,12 +316,12 @@ macro_rules! open_enum {
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                crate::lenient::str_with(d, |s| Self::from(s))
+                crate::lenient::read_str(d, |s| Self::from(s))
             }
         }
         impl crate::lenient::Lenient for $name {
             fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-                crate::lenient::str_option_with(d, |s| Self::from(s))
+                crate::lenient::read_str_or_none(d, |s| Self::from(s))
             }
         }
     };
@@ -354,12 +354,12 @@ macro_rules! string_id {
         }
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                crate::lenient::str_with(d, |s| Self(s.into()))
+                crate::lenient::read_str(d, |s| Self(s.into()))
             }
         }
         impl crate::lenient::Lenient for $name {
             fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-                crate::lenient::str_option_with(d, |s| Self(s.into()))
+                crate::lenient::read_str_or_none(d, |s| Self(s.into()))
             }
         }
     )+ };
@@ -410,7 +410,7 @@ macro_rules! tagged {
                 enum KnownTag { $($var),+ }
                 impl crate::tagged::Tags for KnownTag {
                     const FIELD: &'static str = $tag;
-                    fn of(tag: &str) -> Option<Self> {
+                    fn from_tag(tag: &str) -> Option<Self> {
                         match tag { $( $lit $(| $alias)* => Some(Self::$var), )+ _ => None }
                     }
                 }
@@ -421,10 +421,10 @@ macro_rules! tagged {
                         f.write_str(concat!("an object with \"", $tag, "\""))
                     }
                     fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
-                        use crate::tagged::{TaggedObject, open};
+                        use crate::tagged::{TaggedObject, read_tag};
                         #[allow(unused_imports)]
                         use serde::de::Error as _;
-                        match open::<KnownTag, A>(map)? {
+                        match read_tag::<KnownTag, A>(map)? {
                             TaggedObject::Tagged(known, rest) => match known {
                                 $( KnownTag::$var => Ok($name::$var(rest.read()?)), )+
                             },
@@ -446,7 +446,7 @@ macro_rules! tagged {
         }
         impl crate::lenient::Lenient for $name {
             fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-                crate::lenient::via_raw(d)
+                crate::lenient::read_via_raw(d)
             }
         }
     };

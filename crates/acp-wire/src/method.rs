@@ -160,7 +160,7 @@ pub trait MessageHandler<M, O> {
 /// it.
 pub trait MethodOffer<M> {
     /// Returns `true` if the side offers the method.
-    fn is_supported(&self) -> bool;
+    fn is_offered(&self) -> bool;
 }
 
 /// The `params` of a request, with its method and the type of its response.

@@ -14,7 +14,7 @@ pub(crate) trait Tags: Copy {
     /// The name of the field that holds the tag.
     const FIELD: &'static str;
     /// Returns the variant for a tag, or `None` if the tag is unknown.
-    fn of(tag: &str) -> Option<Self>;
+    fn from_tag(tag: &str) -> Option<Self>;
 }
 
 /// An object whose tag has been read.
@@ -99,7 +99,7 @@ impl<K: Tags> Visitor<'_> for TagSeed<K> {
         write!(f, "a string in \"{}\"", K::FIELD)
     }
     fn visit_str<E: serde::de::Error>(self, tag: &str) -> Result<Self::Value, E> {
-        Ok(Some(K::of(tag).ok_or_else(|| tag.to_owned())))
+        Ok(Some(K::from_tag(tag).ok_or_else(|| tag.to_owned())))
     }
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
         Ok(None)
@@ -124,7 +124,7 @@ mod tests {
 
     impl Tags for Color {
         const FIELD: &'static str = "color";
-        fn of(tag: &str) -> Option<Self> {
+        fn from_tag(tag: &str) -> Option<Self> {
             match tag {
                 "red" | "rouge" => Some(Self::Red),
                 "blue" => Some(Self::Blue),

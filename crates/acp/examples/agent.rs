@@ -17,7 +17,8 @@ impl Agent for Parrot {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
-        turn.message(format!("You said: {}", prompt.text())).await?;
+        turn.send_message(format!("You said: {}", prompt.text()))
+            .await?;
         Ok(StopReason::EndTurn)
     }
 }

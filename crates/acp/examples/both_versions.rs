@@ -22,9 +22,11 @@ impl Agent for BothVersionsAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
-        let call = turn.tool_call(ToolCall::new("call_1", "Think")).await?;
+        let call = turn
+            .report_tool_call(ToolCall::new("call_1", "Think"))
+            .await?;
         call.complete().await?;
-        turn.message("Done.").await?;
+        turn.send_message("Done.").await?;
         Ok(StopReason::EndTurn)
     }
 }

@@ -42,9 +42,9 @@ impl Agent for ElicitingAgent {
                 let Some(ElicitationContentValue::String(name)) = fields.get("name") else {
                     return Err(acp::Error::invalid_params("the name is missing"));
                 };
-                turn.message(format!("Hello, {name}!")).await?;
+                turn.send_message(format!("Hello, {name}!")).await?;
             }
-            ElicitationAction::Decline(_) => turn.message("No problem.").await?,
+            ElicitationAction::Decline(_) => turn.send_message("No problem.").await?,
             _ => return Ok(StopReason::Cancelled),
         }
         Ok(StopReason::EndTurn)

@@ -76,7 +76,7 @@ impl Agent for ExtensionAgent {
     ) -> Result<Box<RawValue>> {
         let add = async |sum: SumRequest| Ok(sum.numbers.into_iter().fold(0, i64::saturating_add));
         match request.method() {
-            SumRequest::METHOD => request.answer(add).await,
+            SumRequest::METHOD => request.answer_with(add).await,
             _ => Err(request.not_found()),
         }
     }
@@ -103,7 +103,7 @@ impl Client for ExtensionClient {
             })
         };
         match request.method() {
-            GetSelection::METHOD => request.answer(selection).await,
+            GetSelection::METHOD => request.answer_with(selection).await,
             _ => Err(request.not_found()),
         }
     }

@@ -35,7 +35,7 @@ impl Agent for FilesAndTerminalsAgent {
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<v1::StopReason> {
         let path = format!("{}/Cargo.toml", turn.cwd());
         let first = turn.read_text_file(&path, Some(1), Some(1)).await?;
-        turn.message(format!("The first line is {first:?}."))
+        turn.send_message(format!("The first line is {first:?}."))
             .await?;
         let version = TerminalCommand::new("cargo", ["--version"]);
         let terminal = turn.create_terminal(version).await?;
@@ -43,13 +43,13 @@ impl Agent for FilesAndTerminalsAgent {
             v1::ToolCall::new("call_1", "Find the version of cargo").kind(v1::ToolKind::Execute);
         // In the client, the terminal is part of the tool call, which shows its output.
         let call = turn
-            .tool_call(call.content([terminal.as_content()]))
+            .report_tool_call(call.content([terminal.as_content()]))
             .await?;
         let exit = terminal.wait_for_exit().await?;
         let printed = terminal.output().await?.output;
         call.complete().await?;
         let code = exit.exit_code;
-        turn.message(format!("{printed:?}, exit code {code:?}."))
+        turn.send_message(format!("{printed:?}, exit code {code:?}."))
             .await?;
         Ok(v1::StopReason::EndTurn)
         // The terminal is released here.

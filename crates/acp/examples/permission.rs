@@ -29,7 +29,9 @@ impl Agent for PermissionAgent {
             ("Read notes.txt", ToolKind::Read),
             ("Delete notes.txt", ToolKind::Delete),
         ] {
-            let call = turn.tool_call(NewToolCall::new(what).kind(kind)).await?;
+            let call = turn
+                .report_tool_call(NewToolCall::new(what).kind(kind))
+                .await?;
             match turn.ask(&call).await? {
                 // A real agent would act here.
                 PermissionAnswer::Allowed => call.complete().await?,

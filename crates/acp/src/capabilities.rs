@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::error::Error;
 
 /// Returns the capabilities to report in `initialize`: those that these methods require.
-pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
+pub(crate) fn implemented_capabilities<T: DeserializeOwned + Default>(offered: &[&Method]) -> T {
     let mut all = Map::new();
     for capability in offered.iter().filter_map(|method| method.capability) {
         insert_capability(&mut all, capability);

@@ -26,7 +26,7 @@ pub enum Error {
     /// The peer's response does not match the method's schema, or is larger than
     /// [`Limits::message`](crate::Limits::message).
     #[error("invalid response to {method}: {reason}")]
-    Unreadable {
+    InvalidResponse {
         /// The method that was called.
         method: String,
         /// Why the response is invalid.
@@ -35,7 +35,7 @@ pub enum Error {
     /// A message cannot be serialized as JSON and was not sent. This can only happen with params that this side
     /// supplies itself, as in [`Connection::request_raw`](crate::Connection::request_raw).
     #[error("cannot serialize {method}: {reason}")]
-    Unwritable {
+    NotSerializable {
         /// The method of the message.
         method: String,
         /// Why the message cannot be serialized.
@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// A request of this side is invalid and was not sent, for the reason given.
     #[error("{0}")]
-    Invalid(String),
+    InvalidRequest(String),
     /// The agent uses another version of the protocol. See the specification's page "Initialization", "Protocol
     /// version".
     #[error(
@@ -87,7 +87,7 @@ pub enum Error {
 impl Error {
     /// Creates the error for an invalid response to `method`.
     pub(crate) fn unreadable_response(method: &str, error: &acp_wire::ReadError) -> Self {
-        Self::Unreadable {
+        Self::InvalidResponse {
             method: method.to_owned(),
             reason: error.to_string(),
         }
@@ -132,7 +132,7 @@ impl Error {
     /// Returns `true` if the peer has violated the protocol or uses another version of it.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
-        matches!(self, Self::Unreadable { .. } | Self::Version { .. })
+        matches!(self, Self::InvalidResponse { .. } | Self::Version { .. })
     }
 
     /// Returns the code of the JSON-RPC error, if there is one.
@@ -221,7 +221,7 @@ mod tests {
                 Error::Version { theirs: 9, ours: 1 },
                 [no, no, no, no, no, yes],
             ),
-            (Error::Invalid("so".to_owned()), [no; 6]),
+            (Error::InvalidRequest("so".to_owned()), [no; 6]),
         ] {
             assert_eq!(says(&error), said, "{error:?}");
         }

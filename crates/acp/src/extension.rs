@@ -72,13 +72,13 @@ impl ExtensionRequest {
     ///
     /// # Errors
     /// Returns -32602 if the params do not match `R`, or the error that `work` returns.
-    pub async fn answer<R: Request>(
+    pub async fn answer_with<R: Request>(
         self,
         work: impl AsyncFnOnce(R) -> Result<R::Response>,
     ) -> Result<Box<RawValue>> {
         let params = read_params(self.method(), self.params())?;
         let answer = work(params).await?;
-        to_raw_value(&answer).map_err(|e| Error::Unwritable {
+        to_raw_value(&answer).map_err(|e| Error::NotSerializable {
             method: self.0.method,
             reason: e.to_string(),
         })

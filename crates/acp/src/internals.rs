@@ -8,14 +8,14 @@ use crate::connection::{frame, outline};
 use crate::memory::parsed_memory;
 
 /// How many bytes are kept from the start of an oversized line.
-pub const HEAD: usize = frame::HEAD;
+pub const HEAD_LEN: usize = frame::HEAD_LEN;
 
 /// How many bytes are kept from the end of an oversized line.
-pub const TAIL: usize = frame::TAIL;
+pub const TAIL_LEN: usize = frame::TAIL_LEN;
 
 /// Returns an estimate of how much memory a message takes once it has been parsed, in bytes.
 #[must_use]
-pub fn memory(message: &[u8]) -> usize {
+pub fn estimate_memory(message: &[u8]) -> usize {
     parsed_memory(message)
 }
 
@@ -33,7 +33,7 @@ pub enum Outline {
 /// Returns the outline of a message from its first and last bytes.
 #[must_use]
 pub fn outline(head: &[u8], tail: &[u8]) -> Outline {
-    match outline::outline(head, tail) {
+    match outline::read_outline(head, tail) {
         outline::MessageOutline::Response(id) => Outline::Response(id),
         outline::MessageOutline::Request(id) => Outline::Request(id),
         outline::MessageOutline::Noise => Outline::Noise,
@@ -93,7 +93,7 @@ impl Framer {
 
     /// Returns how many bytes are buffered.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn buffered_len(&self) -> usize {
         self.0.buffered_len()
     }
 

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 const MAX_KEY_LEN: usize = 4096;
 
 /// Returns the key for an id: the id itself, or its start and a hash if it is too long.
-pub(crate) fn key(id: &str) -> Cow<'_, str> {
+pub(crate) fn to_key(id: &str) -> Cow<'_, str> {
     if id.len() <= MAX_KEY_LEN {
         return Cow::Borrowed(id);
     }
@@ -37,15 +37,15 @@ impl<T, const N: usize> Default for LruMap<T, N> {
 impl<T: Default, const N: usize> LruMap<T, N> {
     /// Returns the value for an id, without marking it as used.
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
-        self.entries.get(&*key(id)).map(|(_, thing)| thing)
+        self.entries.get(&*to_key(id)).map(|(_, thing)| thing)
     }
 
     /// Returns the value for an id, after inserting a default value if there is none, and marks it as used.
-    pub(crate) fn touch(&mut self, id: &str) -> &mut T {
+    pub(crate) fn get_or_insert(&mut self, id: &str) -> &mut T {
         self.clock += 1;
-        let id = key(id);
+        let id = to_key(id);
         if !self.entries.contains_key(&*id) && self.entries.len() >= N {
-            self.forget_oldest(&id);
+            self.remove_oldest(&id);
         }
         let entry = self.entries.entry(id.into_owned()).or_default();
         entry.0 = self.clock;
@@ -53,8 +53,8 @@ impl<T: Default, const N: usize> LruMap<T, N> {
     }
 
     /// Removes the least recently used entry, except for that of `but`. Returns `true` if there was one.
-    pub(crate) fn forget_oldest(&mut self, but: &str) -> bool {
-        let but = key(but);
+    pub(crate) fn remove_oldest(&mut self, but: &str) -> bool {
+        let but = to_key(but);
         let others = self.entries.iter().filter(|(id, _)| **id != *but);
         let oldest = others.min_by_key(|(_, (touched, _))| *touched);
         match oldest.map(|(id, _)| id.clone()) {
@@ -64,8 +64,8 @@ impl<T: Default, const N: usize> LruMap<T, N> {
     }
 
     /// Removes the entry for an id.
-    pub(crate) fn forget(&mut self, id: &str) {
-        self.entries.remove(&*key(id));
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.entries.remove(&*to_key(id));
     }
 }
 
@@ -74,7 +74,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
 impl<T: Default, const N: usize> LruMap<T, N> {
     /// Returns `true` if there is an entry for this id.
     pub(crate) fn contains(&self, id: &str) -> bool {
-        self.entries.contains_key(&*key(id))
+        self.entries.contains_key(&*to_key(id))
     }
 
     /// Returns all ids, in no particular order.
@@ -84,7 +84,7 @@ impl<T: Default, const N: usize> LruMap<T, N> {
 
     /// Returns a mutable reference to the value for an id, without marking it as used.
     pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
-        self.entries.get_mut(&*key(id)).map(|(_, thing)| thing)
+        self.entries.get_mut(&*to_key(id)).map(|(_, thing)| thing)
     }
 
     /// Returns all ids and values, in no particular order.
@@ -103,7 +103,7 @@ mod tests {
     fn keeps_the_most_recently_used_entries() {
         let mut things = LruMap::<u8, 2>::default();
         for id in ["a", "b", "a", "c"] {
-            *things.touch(id) += 1;
+            *things.get_or_insert(id) += 1;
         }
         assert_eq!(things.get("a"), Some(&2));
         assert!(!things.contains("b"));
@@ -114,7 +114,7 @@ mod tests {
     fn long_ids_are_shortened_to_a_hash() {
         let mut things = LruMap::<u8, 2>::default();
         let [one, other] = ["1", "2"].map(|end| "x".repeat(100_000) + end);
-        *things.touch(&one) += 1;
+        *things.get_or_insert(&one) += 1;
         assert_eq!((things.get(&one), things.get(&other)), (Some(&1), None));
         assert!(things.iter().all(|(id, _)| id.len() < 100));
     }

@@ -20,7 +20,7 @@ pub(crate) fn to_raw_value(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
 }
 
 /// Returns the object in a value, or an empty object if the value is not one.
-pub(crate) fn object(value: Option<&RawValue>) -> RawObject {
+pub(crate) fn to_object(value: Option<&RawValue>) -> RawObject {
     value
         .and_then(|value| serde_json::from_str(value.get()).ok())
         .unwrap_or_default()

@@ -22,7 +22,7 @@ impl<S> PendingRequest<S> {
     }
 
     /// Responds with an error.
-    pub(crate) fn refuse(self, error: Error) {
+    pub(crate) fn reject(self, error: Error) {
         self.responder.spawn(async move { Err::<(), _>(error) });
     }
 }
@@ -34,6 +34,6 @@ pub(crate) enum UnsupportedMethod {}
 ///
 /// # Errors
 /// Fails if the side does not support the method.
-pub(crate) fn require_offer<T>(offer: Option<T>, method: &str) -> Result<T> {
+pub(crate) fn require_handler<T>(offer: Option<T>, method: &str) -> Result<T> {
     offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
 }

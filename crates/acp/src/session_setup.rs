@@ -8,7 +8,7 @@ use acp_wire::v1::{
 };
 
 /// The maximum length of a session id, in bytes. Ids are stored with each session and sent with every update.
-pub(crate) const LONGEST_ID: usize = 4096;
+pub(crate) const MAX_ID_LEN: usize = 4096;
 
 /// The maximum total length of a session's paths, in bytes. An agent keeps them while the session is open.
 const MAX_PATHS_LEN: usize = 256 * 1024;
@@ -75,7 +75,7 @@ impl SessionSetup {
 impl SessionSetup {
     /// Checks that all paths are absolute, and not too long in total. The error names the first path that is not
     /// absolute.
-    pub(crate) fn check_paths_absolute(&self) -> Result<(), String> {
+    pub(crate) fn check_paths(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
         let bytes: usize = paths
             .clone()

@@ -113,7 +113,7 @@ pub struct MessageChunk {
     pub message_id: Option<MessageId>,
     /// Whether the chunk belongs to the message with this id, wherever that message is in the thread, as in version 2.
     /// In version 1, it belongs to the last message, unless that message has another role or another id.
-    pub by_id: bool,
+    pub is_found_by_id: bool,
     /// The content of the chunk.
     pub content: ContentBlock,
     /// Custom data.

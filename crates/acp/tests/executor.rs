@@ -51,12 +51,12 @@ impl Agent for ShoutingAgent {
         assert_no_tokio();
         let text = turn.read_text_file("/poem", None, None).await?;
         let call = NewToolCall::new("Write in capitals").kind(ToolKind::Edit);
-        let call = turn.tool_call(call).await?;
+        let call = turn.report_tool_call(call).await?;
         if turn.ask(&call).await?.is_allowed() {
             turn.write_text_file("/poem", &text.to_uppercase()).await?;
             call.complete().await?;
         }
-        turn.message("Done.").await?;
+        turn.send_message("Done.").await?;
         Ok(StopReason::EndTurn)
     }
 }
@@ -172,7 +172,7 @@ impl Agent for FloodingAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         loop {
-            turn.message("and another thing, ").await?;
+            turn.send_message("and another thing, ").await?;
         }
     }
 }

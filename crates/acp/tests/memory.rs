@@ -166,7 +166,7 @@ async fn each_message_takes_what_it_may() {
                 let shape = line.get(..160).unwrap_or(&line);
                 let what = format!("{name} of {bytes} bytes in {shape}");
                 // The message that is delivered, and what the thread stores of it.
-                let estimate = acp::__internals::memory(line.as_bytes());
+                let estimate = acp::__internals::estimate_memory(line.as_bytes());
                 before.peak_within(&what, 3 * line.len() + 2 * estimate);
                 drop((session, peer));
                 settle().await;

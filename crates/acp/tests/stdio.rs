@@ -79,7 +79,7 @@ mod unix {
 
         async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
             let read = tokio::task::block_in_place(|| stray("in a turn"));
-            turn.message(format!("{} and {read} bytes", prompt.text()))
+            turn.send_message(format!("{} and {read} bytes", prompt.text()))
                 .await?;
             Ok(StopReason::EndTurn)
         }

@@ -1,6 +1,6 @@
 //! Compares the framer with a reader that has the whole input.
 
-use acp::__internals::{Frame, Framer, HEAD, TAIL, outline};
+use acp::__internals::{Frame, Framer, HEAD_LEN, TAIL_LEN, outline};
 
 /// The limits for the two ends of an oversized line.
 const LIMITS: [usize; 16] = [
@@ -11,13 +11,13 @@ const LIMITS: [usize; 16] = [
     60,
     100,
     255,
-    TAIL,
+    TAIL_LEN,
     500,
-    HEAD - 1,
-    HEAD,
-    HEAD + TAIL - 1,
-    HEAD + TAIL,
-    HEAD + TAIL + 1,
+    HEAD_LEN - 1,
+    HEAD_LEN,
+    HEAD_LEN + TAIL_LEN - 1,
+    HEAD_LEN + TAIL_LEN,
+    HEAD_LEN + TAIL_LEN + 1,
     2000,
     4000,
 ];
@@ -60,13 +60,13 @@ fn read(input: &[u8], max: usize, mut piece: impl FnMut(usize) -> usize) -> Vec<
         while let Some(frame) = framer.next_frame() {
             out.push(text(&frame));
         }
-        let kept = framer.waiting();
-        assert!(kept <= max.max(HEAD + TAIL), "{kept} bytes wait");
+        let kept = framer.buffered_len();
+        assert!(kept <= max.max(HEAD_LEN + TAIL_LEN), "{kept} bytes wait");
     }
     if let Some(frame) = framer.finish() {
         out.push(format!("left: {}", text(&frame)));
     }
-    assert_eq!(framer.waiting(), 0);
+    assert_eq!(framer.buffered_len(), 0);
     out
 }
 
@@ -90,8 +90,10 @@ pub(crate) fn frames<'a>(lines: &[&'a [u8]], max: usize) -> impl Iterator<Item =
     lines.iter().filter_map(move |line| {
         if line.len() > max {
             return Some(Frame::Oversized {
-                head: line.get(..HEAD).unwrap_or(line),
-                tail: line.get(line.len().saturating_sub(TAIL)..).unwrap_or(line),
+                head: line.get(..HEAD_LEN).unwrap_or(line),
+                tail: line
+                    .get(line.len().saturating_sub(TAIL_LEN)..)
+                    .unwrap_or(line),
                 length: line.len(),
             });
         }
@@ -138,8 +140,8 @@ mod tests {
     fn an_oversized_line_is_named_and_the_next_one_is_read() {
         let line: String = (0..1000).map(|n| format!("{n:05}")).collect();
         let input = format!("{line}\nnext\n{line}");
-        let (head, tail) = (&line[..HEAD], &line[line.len() - TAIL..]);
-        for max in [10, HEAD, 2000, 4999] {
+        let (head, tail) = (&line[..HEAD_LEN], &line[line.len() - TAIL_LEN..]);
+        for max in [10, HEAD_LEN, 2000, 4999] {
             for piece in [1, 7, 999, 1500, 5000, 6000] {
                 assert_eq!(
                     in_pieces(input.as_bytes(), piece, max),

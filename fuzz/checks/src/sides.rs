@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use acp::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, AuthStatusHandler, SessionStatusHandler,
-    CloseSession, DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession,
-    ListSessions, LoadSession, OpenedSession, Prompt, Providers, ResumeSession, Session,
-    SessionSetup, SetSessionTitle, SteerTurn, TerminalCommand, Turn,
+    ArchiveSession, AuthContext, AuthStatusHandler, Authentication, CancelWork, CloseSession,
+    DeleteSession, ExtensionNotification, ExtensionRequest, ForkSession, ListSessions, LoadSession,
+    OpenedSession, Prompt, Providers, ResumeSession, Session, SessionSetup, SessionStatusHandler,
+    SetSessionTitle, SteerTurn, TerminalCommand, Turn,
 };
 use acp::client::{
     Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
@@ -94,7 +94,7 @@ impl Agent for Everything {
         PromptCapabilities::new().image(true)
     }
 
-    fn additional_directories(&self) -> bool {
+    fn supports_additional_directories(&self) -> bool {
         true
     }
 
@@ -112,7 +112,7 @@ impl Agent for Everything {
 
     async fn session_opened(&self, (): &(), session: Session) {
         let command = AvailableCommand::new("c", "a command");
-        let _ = session.commands(vec![command]).await;
+        let _ = session.set_commands(vec![command]).await;
     }
 
     async fn set_config_option(
@@ -204,14 +204,14 @@ impl Agent for Everything {
 async fn step(turn: &Turn, letter: char) -> Result<()> {
     let call = ToolCallId::from("call");
     match letter {
-        'm' => turn.message("hello").await?,
-        't' => turn.thought("hm").await?,
+        'm' => turn.send_message("hello").await?,
+        't' => turn.send_thought("hm").await?,
         'f' => {
             for _ in 0..100 {
-                turn.message("x".repeat(30)).await?;
+                turn.send_message("x".repeat(30)).await?;
             }
         }
-        'c' => drop(turn.tool_call(ToolCall::new(call, "Call")).await?),
+        'c' => drop(turn.report_tool_call(ToolCall::new(call, "Call")).await?),
         'a' => {
             let once = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
             within(turn.request_permission(ToolCallUpdate::new(call), vec![once])).await;
@@ -233,11 +233,11 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
         }
         'p' => {
             let entry = PlanEntry::new("step", PlanEntryPriority::Low, PlanEntryStatus::Pending);
-            turn.plan_by_id("p", vec![entry]).await?;
+            turn.set_plan_by_id("p", vec![entry]).await?;
         }
         'q' => turn.remove_plan("p").await?,
         'o' => turn.set_config_options(options("b")).await?,
-        'i' => turn.title("title").await?,
+        'i' => turn.set_title("title").await?,
         's' => tokio::time::sleep(Duration::from_secs(1)).await,
         'k' => drop(turn.take_cancellation()),
         'C' => {
@@ -251,9 +251,9 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
 
 impl LoadSession for Everything {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        session.user_message("hi").await?;
+        session.replay_user_message("hi").await?;
         self.pause().await;
-        session.message("hello").await?;
+        session.send_message("hello").await?;
         if session.id().as_str().contains("no") {
             return Err(Error::invalid_params("not there"));
         }

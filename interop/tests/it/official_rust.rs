@@ -7,7 +7,7 @@ use crate::common::{
     InteropClient, InteropProject, WORK, acp, cancel_when, code, current, in_order, item, last,
     outline_of_update, prompt, soon, until, updates_of_work,
 };
-use acp::thread::{PLAN, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
+use acp::thread::{ONLY_PLAN_ID, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionConfigOptionCategory, StopReason};
 use acp::{Error, Thread, jsonrpc};
 use acp_host::Policy;
@@ -433,7 +433,7 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         );
         assert_eq!(thread.plans().len(), 1);
         let plan = &thread.plans()[0];
-        assert_eq!(plan.id.as_str(), PLAN);
+        assert_eq!(plan.id.as_str(), ONLY_PLAN_ID);
         assert!(
             plan.entries()
                 .iter()

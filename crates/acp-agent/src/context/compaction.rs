@@ -70,7 +70,7 @@ pub(crate) fn summary_span(message: &ModelMessage) -> Option<SummarySpan> {
 }
 
 /// Returns the length of a message in bytes.
-pub(crate) fn size(message: &ModelMessage) -> u64 {
+pub(crate) fn message_size(message: &ModelMessage) -> u64 {
     let length = match message {
         ModelMessage::User(content) => content.iter().map(block_size).sum(),
         ModelMessage::Assistant { text, calls, .. } => {
@@ -92,8 +92,8 @@ fn block_size(block: &ContentBlock) -> usize {
 }
 
 /// Returns the length of a conversation in bytes.
-pub(crate) fn size_of(messages: &[ModelMessage]) -> u64 {
-    messages.iter().map(size).sum()
+pub(crate) fn conversation_size(messages: &[ModelMessage]) -> u64 {
+    messages.iter().map(message_size).sum()
 }
 
 /// Returns `true` if the message is a round of the model that is part of the conversation. The history may also contain
@@ -112,7 +112,7 @@ pub(crate) fn last_prompt(messages: &[ModelMessage]) -> Option<usize> {
 
 impl Compaction {
     /// Creates a compaction that only truncates long tool results.
-    pub(crate) fn with_cut_results() -> Self {
+    pub(crate) fn truncating_results() -> Self {
         Self {
             results: Some((MAX_RESULT_BYTES, TRUNCATED_RESULT_BYTES)),
             ..Self::default()
@@ -161,7 +161,7 @@ impl Compaction {
         mark.insert(SUMMARY_KEY.to_owned(), json!(stands_for));
         *messages = vec![
             ModelMessage::User(vec![ContentBlock::Text(text)]),
-            ModelMessage::said(SUMMARY_REPLY),
+            ModelMessage::from_text(SUMMARY_REPLY),
         ];
         messages.append(&mut kept_messages);
     }
@@ -181,14 +181,14 @@ fn truncate_results(messages: &mut [ModelMessage], long: usize, left: usize) {
 }
 
 fn truncate_result(result: &mut ToolResult, left: usize) {
-    result.text = shortened(&result.text, left);
+    result.text = truncate_middle(&result.text, left);
     // The data holds the same content again.
     result.data = serde_json::Value::Null;
     result.images.clear();
 }
 
 /// Truncates text in the middle, with a note of how many bytes are omitted.
-pub(crate) fn shortened(text: &str, left: usize) -> String {
+pub(crate) fn truncate_middle(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();
     }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn calls(id: &str) -> ModelMessage {
-        ModelMessage::calling(vec![ToolRequest::new(id, "read", json!({}))])
+        ModelMessage::from_calls(vec![ToolRequest::new(id, "read", json!({}))])
     }
 
     fn result(id: &str, text: &str) -> ModelMessage {
@@ -223,7 +223,7 @@ mod tests {
     fn conversation() -> Vec<ModelMessage> {
         vec![
             user("1"),
-            ModelMessage::said("one"),
+            ModelMessage::from_text("one"),
             user("2"),
             calls("a"),
             result("a", &"x".repeat(10_000)),
@@ -249,7 +249,7 @@ mod tests {
         assert!(content[0].as_text().unwrap().ends_with("short"));
 
         // A second compaction, which also summarizes what came after the prompt.
-        messages.push(ModelMessage::said("done"));
+        messages.push(ModelMessage::from_text("done"));
         messages.push(user("3"));
         messages.push(calls("c"));
         messages.push(result("c", ""));
@@ -266,20 +266,20 @@ mod tests {
     #[test]
     fn long_results_are_cut_but_for_the_last() {
         let mut messages = conversation();
-        Compaction::with_cut_results().apply(&mut messages);
-        let lengths: Vec<u64> = messages.iter().map(size).collect();
+        Compaction::truncating_results().apply(&mut messages);
+        let lengths: Vec<u64> = messages.iter().map(message_size).collect();
         assert!(lengths[4] < 2200 && lengths[6] == 10_000, "{lengths:?}");
         // The history contains silent rounds too.
-        messages.push(ModelMessage::said(""));
+        messages.push(ModelMessage::from_text(""));
         let again = messages.clone();
-        Compaction::with_cut_results().apply(&mut messages);
+        Compaction::truncating_results().apply(&mut messages);
         assert_eq!(messages, again);
     }
 
     #[test]
     fn it_is_read_as_it_was_written() {
         for compaction in [
-            Compaction::with_cut_results(),
+            Compaction::truncating_results(),
             Compaction::with_summary("s".to_owned(), KeptTail::Prompt),
         ] {
             let json = serde_json::to_string(&compaction).unwrap();

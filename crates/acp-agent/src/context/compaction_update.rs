@@ -17,7 +17,7 @@ pub(crate) async fn show_compaction(
 ) -> acp::Result<()> {
     if shows_compaction(session) {
         let update = SessionUpdate::CompactionUpdate(update.into());
-        session.update(update).await?;
+        session.send_update(update).await?;
     }
     Ok(())
 }

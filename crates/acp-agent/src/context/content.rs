@@ -9,7 +9,7 @@ use acp::v1::{
 };
 use reqwest::Url;
 
-use crate::text::{fenced, head};
+use crate::text::{code_block, head};
 use crate::workspace::Workspace;
 
 /// The maximum number of bytes to include from one embedded resource. The model can read the rest with tools.
@@ -19,7 +19,10 @@ const MAX_RESOURCE_BYTES: usize = 64 * 1024;
 const MAX_TOTAL_BYTES: usize = 256 * 1024;
 
 /// Converts the content of a prompt for the model.
-pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
+pub(crate) fn convert_for_model(
+    content: Vec<ContentBlock>,
+    workspace: &Workspace,
+) -> Vec<ContentBlock> {
     let mut room = MAX_TOTAL_BYTES;
     let model_text = content.into_iter().map(|block| match block {
         ContentBlock::ResourceLink(link) => ContentBlock::text(link_text(&link, workspace)),
@@ -123,7 +126,7 @@ fn attachment_text(text: &TextResourceContents, workspace: &Workspace, room: &mu
             text.text.len()
         );
     }
-    let mut model_text = format!("The user attached {name}:\n\n{}", fenced(kept));
+    let mut model_text = format!("The user attached {name}:\n\n{}", code_block(kept));
     if kept.len() < text.text.len() {
         model_text.push_str(&format!(
             "\n\nThese are the first {} of its {} bytes{more}.",

@@ -45,7 +45,7 @@ struct ContextUsage {
 
 impl Conversation {
     /// Creates a conversation from stored messages.
-    pub(crate) fn of(messages: Vec<ModelMessage>) -> Self {
+    pub(crate) fn from_messages(messages: Vec<ModelMessage>) -> Self {
         let mut all = Self::default();
         for message in messages {
             all.push(message);
@@ -59,10 +59,10 @@ impl Conversation {
 
     /// Returns the instructions for this mode.
     pub(crate) fn instructions(&self, mode: Mode) -> String {
-        self.instructions.in_mode(mode)
+        self.instructions.for_mode(mode)
     }
 
-    pub(crate) fn instruct(&mut self, instructions: Instructions) {
+    pub(crate) fn set_instructions(&mut self, instructions: Instructions) {
         self.instructions = instructions;
     }
 
@@ -71,7 +71,7 @@ impl Conversation {
         if message.is_silent() {
             return;
         }
-        self.usage.added_since_report += super::compaction::size(&message);
+        self.usage.added_since_report += super::compaction::message_size(&message);
         self.messages.push(message);
     }
 
@@ -82,7 +82,7 @@ impl Conversation {
 
     /// Records the usage that the model reported. It covers everything up to and including the model's response.
     pub(crate) fn record_usage(&mut self, usage: TokenUsage) {
-        let used_tokens = usage.in_window();
+        let used_tokens = usage.tokens_in_window();
         if std::mem::take(&mut self.usage.was_compacted) {
             self.usage.tokens_after_compaction = used_tokens;
         }

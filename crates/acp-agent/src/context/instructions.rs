@@ -109,7 +109,7 @@ impl Instructions {
 
     /// Returns the instructions for this mode. The mode comes last, so that the text before it is the same in all
     /// requests and providers can cache it.
-    pub(crate) fn in_mode(&self, mode: Mode) -> String {
+    pub(crate) fn for_mode(&self, mode: Mode) -> String {
         if self.0.is_empty() {
             return String::new();
         }
@@ -188,7 +188,7 @@ fn read_user_file(path: &Path) -> Option<InstructionFile> {
 /// Finds the project's instruction files, starting with the one in the root. They are opened through the root's handle,
 /// so no symlink can lead out of the project.
 fn find_project_files(cwd: &Path, found: &mut Vec<InstructionFile>) {
-    let Ok(project) = Project::of(cwd) else {
+    let Ok(project) = Project::find(cwd) else {
         return;
     };
     let Ok(roots) = Roots::open([project.root().to_owned()]) else {

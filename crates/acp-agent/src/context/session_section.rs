@@ -11,7 +11,7 @@ use jiff::Timestamp;
 
 use super::files;
 use crate::permission::context::PermissionContext;
-use crate::permission::rules::{RuleFiles, can_show_name, left_out_note};
+use crate::permission::rules::{RuleFiles, can_show_name, omission_note};
 use crate::workspace::Workspace;
 use crate::workspace::process::SHELL;
 use crate::workspace::tool_failure::ToolFailure;
@@ -57,7 +57,7 @@ pub(crate) async fn describe_session(
         return Ok(text);
     };
     let cwd = PathBuf::from(workspace.turn.cwd());
-    let (rules, context) = (rules.clone(), PermissionContext::of(workspace));
+    let (rules, context) = (rules.clone(), PermissionContext::from_workspace(workspace));
     let project = workspace.with_tree(move |tree, cancel| {
         let allowed = rules.read_permissions(&context)?;
         let is_shown = |path: &Path| can_show_name(allowed.as_ref(), path, tree.roots());
@@ -80,7 +80,7 @@ pub(crate) async fn describe_session(
 /// Describes the branch or commit that is checked out in `cwd`. Returns `None` if there is no repository, or if its
 /// `HEAD` is outside the root, as in a worktree, in which `.git` is a file.
 fn read_git_head(cwd: &Path, is_shown: impl Fn(&Path) -> bool) -> Option<String> {
-    let project = Project::of(cwd).ok()?;
+    let project = Project::find(cwd).ok()?;
     let path = project.root().join(".git").join("HEAD");
     if !is_shown(&path) {
         return None;
@@ -125,7 +125,7 @@ fn list_directory(
     if is_truncated {
         text.push_str("\nThe remaining entries are omitted.\n");
     }
-    if let Some(note) = left_out_note("Entries", all - entries.len()) {
+    if let Some(note) = omission_note("Entries", all - entries.len()) {
         let _ = writeln!(text, "\n{note}");
     }
     Ok(text)

@@ -2,7 +2,7 @@
 
 use acp::v1::{ContentBlock, StopReason};
 
-use super::compaction::{KeptTail, TRUNCATED_RESULT_BYTES, shortened, summary_span};
+use super::compaction::{KeptTail, TRUNCATED_RESULT_BYTES, summary_span, truncate_middle};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::interface::{Model, RoundRequest};
 use crate::model::message::{ModelMessage, ToolStatus};
@@ -56,7 +56,7 @@ pub(crate) fn is_summary_request(request: &RoundRequest<'_>) -> bool {
 ///
 /// # Errors
 /// The model fails, or returns no summary.
-pub(crate) async fn summarise(
+pub(crate) async fn summarize(
     model: &dyn Model,
     messages: &[ModelMessage],
     keeps: KeptTail,
@@ -135,19 +135,19 @@ fn summary_prompt(messages: &[ModelMessage], keeps: KeptTail, wanted: &str, room
     }
     prompt.push_str("\n<conversation>\n");
     let room = room.saturating_sub(prompt.len());
-    prompt.push_str(&transcript(messages, room));
+    prompt.push_str(&format_transcript(messages, room));
     prompt.push_str("</conversation>\n");
     prompt
 }
 
 /// Formats a conversation as text. If it does not fit into `room` bytes, truncates long messages. If that is not
 /// enough, omits messages in the middle.
-fn transcript(messages: &[ModelMessage], room: usize) -> String {
+fn format_transcript(messages: &[ModelMessage], room: usize) -> String {
     let mut share = 1;
     loop {
         let parts: Vec<String> = messages
             .iter()
-            .map(|message| message_text(message, share))
+            .map(|message| format_message(message, share))
             .collect();
         let length: usize = parts.iter().map(String::len).sum();
         if length <= room {
@@ -180,7 +180,7 @@ fn omit_middle(parts: &[String], room: usize) -> String {
 }
 
 /// Formats one message. Truncates its parts to their maximum lengths, divided by `share`.
-fn message_text(message: &ModelMessage, share: usize) -> String {
+fn format_message(message: &ModelMessage, share: usize) -> String {
     match message {
         ModelMessage::User(content) => {
             let who = match summary_span(message) {
@@ -190,7 +190,7 @@ fn message_text(message: &ModelMessage, share: usize) -> String {
             let mut part = format!("{who}:\n");
             for block in content {
                 match block.as_text() {
-                    Some(text) => part.push_str(&shortened(text, MAX_MESSAGE_BYTES / share)),
+                    Some(text) => part.push_str(&truncate_middle(text, MAX_MESSAGE_BYTES / share)),
                     None => part.push_str("[non-text content]"),
                 }
                 part.push('\n');
@@ -201,11 +201,12 @@ fn message_text(message: &ModelMessage, share: usize) -> String {
         ModelMessage::Assistant { text, calls, .. } => {
             let mut part = String::from("AGENT:\n");
             if !text.is_empty() {
-                part.push_str(&shortened(text, MAX_MESSAGE_BYTES / share));
+                part.push_str(&truncate_middle(text, MAX_MESSAGE_BYTES / share));
                 part.push('\n');
             }
             for call in calls {
-                let arguments = shortened(&call.arguments.to_string(), MAX_ARGUMENT_BYTES / share);
+                let arguments =
+                    truncate_middle(&call.arguments.to_string(), MAX_ARGUMENT_BYTES / share);
                 part.push_str(&format!("calls {} {arguments}\n", call.tool));
             }
             part.push('\n');
@@ -218,7 +219,7 @@ fn message_text(message: &ModelMessage, share: usize) -> String {
                 ToolStatus::Rejected => "rejected by the user",
                 ToolStatus::Cancelled => "cancelled",
             };
-            let text = shortened(&result.text, TRUNCATED_RESULT_BYTES / share);
+            let text = truncate_middle(&result.text, TRUNCATED_RESULT_BYTES / share);
             format!("RESULT ({how}):\n{text}\n\n")
         }
     }
@@ -237,12 +238,12 @@ mod tests {
             ))])
         };
         let messages: Vec<ModelMessage> = (0..20).map(message).collect();
-        let whole = transcript(&messages, 1_000_000);
+        let whole = format_transcript(&messages, 1_000_000);
         assert!(whole.len() > 100_000 && !whole.contains("omitted"));
-        let shorter = transcript(&messages, 90_000);
+        let shorter = format_transcript(&messages, 90_000);
         assert!(shorter.len() <= 90_000);
         assert!((0..20).all(|n| shorter.contains(&format!("{n}: "))));
-        let short = transcript(&messages, 10_000);
+        let short = format_transcript(&messages, 10_000);
         assert!(short.len() <= 10_100, "{}", short.len());
         for there in ["\n0: ", "messages omitted", "\n19: "] {
             assert!(short.contains(there), "{there}");

@@ -10,7 +10,7 @@ use super::server::SessionMcpServer;
 use super::servers::SessionMcpServers;
 use super::state::McpServerNews;
 use crate::model::interface::ToolSpec;
-use crate::reported_call::text;
+use crate::reported_call::text_content;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
@@ -25,11 +25,11 @@ pub(crate) async fn tools_for_round<'a>(
     own: &'a [ToolSpec],
 ) -> acp::Result<Cow<'a, [ToolSpec]>> {
     for server in &servers.servers {
-        if let Some(news) = server.to_report() {
+        if let Some(news) = server.take_news() {
             report_news(workspace, server, &news).await?;
         }
     }
-    Ok(servers.offer(own))
+    Ok(servers.offered_tools(own))
 }
 
 /// Retries lost servers before a turn, and waits for those that are still starting. Waits for each server only once.
@@ -51,7 +51,7 @@ pub(crate) async fn wait_for_servers(
         .filter(|server| !server.was_awaited.swap(true, Ordering::Relaxed));
     for server in waiting {
         let until = |at| {
-            let started = tokio::time::timeout_at(at, server.wait_started());
+            let started = tokio::time::timeout_at(at, server.wait_until_started());
             workspace.unless_cancelled(async move { started.await.is_ok() })
         };
         if stop_if_cancelled(until(unsaid).await)? {
@@ -64,9 +64,9 @@ pub(crate) async fn wait_for_servers(
         let call = call
             .kind(ToolKind::Other)
             .status(ToolCallStatus::InProgress);
-        let handle = workspace.turn.tool_call(call).await?;
+        let handle = workspace.turn.report_tool_call(call).await?;
         match stop_if_cancelled(until(deadline).await) {
-            Ok(true) => match server.to_report() {
+            Ok(true) => match server.take_news() {
                 Some(McpServerNews::Lost { why, .. }) => handle.fail(&*why).await?,
                 _ => handle.complete().await?,
             },
@@ -111,7 +111,7 @@ async fn report_news(
     let call = call
         .kind(ToolKind::Other)
         .status(status)
-        .content(vec![text(news.to_string())]);
-    workspace.turn.tool_call(call).await?;
+        .content(vec![text_content(news.to_string())]);
+    workspace.turn.report_tool_call(call).await?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use super::limits::McpLimits;
 use super::listing::McpListing;
 use super::server::SessionMcpServer;
 use super::sse::SseError;
-use crate::reported_call::{ReportedCall, text};
+use crate::reported_call::{ReportedCall, text_content};
 use crate::text::head;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
@@ -55,7 +55,7 @@ impl SessionMcpServer {
     /// Sends a request and waits for the response. Shows progress in `call`, if given. If the connection was lost and
     /// the request did not reach the server, sends it again as soon as the server has reconnected. A request that may
     /// have reached the server is not repeated, because the server may have acted on it.
-    pub(super) async fn ask(
+    pub(super) async fn request(
         &self,
         ready: &McpListing,
         workspace: &Workspace,
@@ -69,7 +69,7 @@ impl SessionMcpServer {
             Err(McpRequestError::Undelivered(fault)) => fault,
             answered => return Ok(answered?),
         };
-        let again = self.reconnected(ready, limits.reconnect);
+        let again = self.wait_until_reconnected(ready, limits.reconnect);
         match workspace.unless_cancelled(again).await? {
             Some(ready) => {
                 let attempt = self.send_request_once(&ready, workspace, request, limit, call);
@@ -139,7 +139,7 @@ impl SessionMcpServer {
                     let news = progress.borrow_and_update().clone();
                     if let (Some(news), Some(call)) = (news, call) {
                         next = Instant::now() + PROGRESS_INTERVAL;
-                        if let Err(error) = call.content(vec![text(progress_text(&news))]).await {
+                        if let Err(error) = call.set_content(vec![text_content(progress_text(&news))]).await {
                             break Err(McpRequestError::Fault(error.into()));
                         }
                     }
@@ -179,7 +179,7 @@ impl SessionMcpServer {
                     Some(loss) => loss.why.to_string(),
                     None => format!(
                         "The MCP server `{name}` rejected the request. {}",
-                        ConnectFailure::of_transport(&error).why
+                        ConnectFailure::from_transport_error(&error).why
                     ),
                 };
                 if undelivered {
@@ -221,7 +221,7 @@ async fn loss_reason(ready: &McpListing) -> Option<Arc<str>> {
     if alive.await {
         return None;
     }
-    let loss = timeout(LOSS_TIMEOUT, ready.shared.wait_lost()).await;
+    let loss = timeout(LOSS_TIMEOUT, ready.shared.wait_until_lost()).await;
     loss.ok().map(|loss| loss.why)
 }
 

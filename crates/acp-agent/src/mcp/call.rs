@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::content::{self, McpResult};
 use super::limits::McpLimits;
-use super::listing::pages;
+use super::listing::list_pages;
 use super::server::ConnectedMcpServer;
 use crate::model::interface::ToolSpec;
 use crate::model::message::ToolStatus;
 use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::subject::AlwaysSubject;
-use crate::text::one_line;
+use crate::text::first_line;
 use crate::tools::schema::parameter_schema;
 use crate::tools::tool::{CallDescription, ToolExecution, ToolFuture, ToolInvocation, ToolOutput};
 use crate::workspace::Workspace;
@@ -101,7 +101,7 @@ impl ToolInvocation for ServerCall {
     }
 
     fn describe(&self, _: &Workspace) -> CallDescription {
-        self.about_call()
+        self.call_description()
     }
 
     fn action(&self, _: &Workspace) -> Option<ToolAction> {
@@ -129,7 +129,7 @@ impl ToolInvocation for ServerCall {
     /// Returns `false` if the server says that the tool only reads. It may then run in architect mode, with permission.
     fn may_change(&self) -> bool {
         let only_reads = match &self.call {
-            McpCall::Tool { annotations, .. } => only_reads(annotations.as_ref()),
+            McpCall::Tool { annotations, .. } => is_read_only(annotations.as_ref()),
             McpCall::List(_) | McpCall::Read(..) => true,
         };
         !only_reads
@@ -142,7 +142,7 @@ impl ToolInvocation for ServerCall {
 
 impl ServerCall {
     /// Returns the description of the call for the user.
-    pub(crate) fn about_call(&self) -> CallDescription {
+    pub(crate) fn call_description(&self) -> CallDescription {
         let (title, kind) = match &self.call {
             McpCall::Tool {
                 at,
@@ -154,13 +154,13 @@ impl ServerCall {
                 let annotated_title = annotations.as_ref().and_then(|a| a.title.as_ref());
                 let title = title.as_ref().or(annotated_title).unwrap_or(tool);
                 (
-                    format!("{}: {}", at.server.name, one_line(title)),
+                    format!("{}: {}", at.server.name, first_line(title)),
                     tool_kind(annotations.as_ref()),
                 )
             }
             McpCall::List(_) => ("List resources of MCP servers".to_owned(), ToolKind::Read),
             McpCall::Read(at, uri) => (
-                format!("{}: read `{}`", at.server.name, one_line(uri)),
+                format!("{}: read `{}`", at.server.name, first_line(uri)),
                 ToolKind::Read,
             ),
         };
@@ -225,7 +225,7 @@ impl ServerCall {
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         match self.send_request(execution, permit, at, request).await? {
-            ServerResult::CallToolResult(result) => Ok(content::of_tool(&result)),
+            ServerResult::CallToolResult(result) => Ok(content::from_tool_result(&result)),
             _ => Err(unexpected_response_error(at)),
         }
     }
@@ -240,7 +240,7 @@ impl ServerCall {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
         match self.send_request(execution, permit, at, request).await? {
-            ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result)),
+            ServerResult::ReadResourceResult(result) => Ok(content::from_resource(result)),
             _ => Err(unexpected_response_error(at)),
         }
     }
@@ -253,8 +253,8 @@ impl ServerCall {
         request: ClientRequest,
     ) -> Result<ServerResult, ToolFailure> {
         at.server
-            .ask(
-                &at.ready,
+            .request(
+                &at.listing,
                 execution.workspace,
                 request,
                 &self.limits,
@@ -270,10 +270,14 @@ impl ServerCall {
         servers: &[ConnectedMcpServer],
     ) -> Result<McpResult, ToolFailure> {
         let mut lines = Vec::new();
-        for ConnectedMcpServer { server, ready } in servers {
+        for ConnectedMcpServer {
+            server,
+            listing: ready,
+        } in servers
+        {
             let peer = &ready.peer;
             let all = async {
-                let resources = pages(&server.name, "resources", |page| async {
+                let resources = list_pages(&server.name, "resources", |page| async {
                     let listed = peer.list_resources(page).await?;
                     Ok((listed.resources, listed.next_cursor))
                 });
@@ -285,7 +289,7 @@ impl ServerCall {
                         .unwrap_or(resource.name);
                     lines.push(resource_line(&resource.uri, &what));
                 }
-                let templates = pages(&server.name, "templates", |page| async {
+                let templates = list_pages(&server.name, "templates", |page| async {
                     let listed = peer.list_resource_templates(page).await?;
                     Ok((listed.resource_templates, listed.next_cursor))
                 });
@@ -312,12 +316,12 @@ impl ServerCall {
             lines.truncate(MAX_RESOURCES);
             lines.push("[more resources omitted]".to_owned());
         }
-        Ok(content::of_text(&lines.join("\n")))
+        Ok(content::from_text(&lines.join("\n")))
     }
 }
 
 fn resource_line(uri: &str, what: &str) -> String {
-    format!("- `{}`: {}", one_line(uri), one_line(what))
+    format!("- `{}`: {}", first_line(uri), first_line(what))
 }
 
 fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
@@ -330,19 +334,19 @@ fn unexpected_response_error(at: &ConnectedMcpServer) -> ToolFailure {
 /// Returns the kind from which clients choose an icon. It is based on the server's annotations, which are only hints.
 fn tool_kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
     let open_world = annotations.and_then(|a| a.open_world_hint);
-    match (only_reads(annotations), open_world) {
+    match (is_read_only(annotations), open_world) {
         (true, Some(true)) => ToolKind::Fetch,
         (true, _) => ToolKind::Read,
         (false, _) => ToolKind::Other,
     }
 }
 
-fn only_reads(annotations: Option<&ToolAnnotations>) -> bool {
+fn is_read_only(annotations: Option<&ToolAnnotations>) -> bool {
     annotations.and_then(|a| a.read_only_hint) == Some(true)
 }
 
 /// Returns the arguments as a JSON object, which MCP requires.
-pub(super) fn object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>, String> {
+pub(super) fn to_json_object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>, String> {
     match arguments {
         Value::Null => Ok(None),
         Value::Object(object) => Ok(Some(object.clone())),

@@ -21,7 +21,7 @@ use super::handler::McpClientHandler;
 use super::http::{self, WatchedClient};
 use super::sse::SseTransport;
 use crate::causes::chain;
-use crate::text::{fenced, tail};
+use crate::text::{code_block, tail};
 
 /// The maximum number of requests from a server that are in flight at once. Further ones are rejected.
 const MAX_REQUESTS: usize = 64;
@@ -54,7 +54,7 @@ impl McpProcess {
     }
 
     /// Describes how the process exited, if it did, and what it printed at the end.
-    pub(super) async fn last_words(&self) -> String {
+    pub(super) async fn describe_exit(&self) -> String {
         let Some(process) = &self.0 else {
             return String::new();
         };
@@ -68,7 +68,7 @@ impl McpProcess {
             .map(|exit| format!(" Its process exited with {exit}."))
             .unwrap_or_default();
         if !printed.is_empty() {
-            words.push_str(&format!(" Its output:\n\n{}", fenced(printed)));
+            words.push_str(&format!(" Its output:\n\n{}", code_block(printed)));
         }
         words
     }
@@ -87,36 +87,37 @@ pub(super) async fn connect(
 ) -> Result<RunningService<RoleClient, McpClientHandler>, ConnectFailure> {
     let served = match definition {
         McpServer::Stdio(stdio) => {
-            let transport = start_process(stdio, cwd, process).map_err(ConnectFailure::passing)?;
+            let transport =
+                start_process(stdio, cwd, process).map_err(ConnectFailure::temporary)?;
             handler
-                .serve(BoundedTransport::client(transport, MAX_REQUESTS))
+                .serve(BoundedTransport::for_client(transport, MAX_REQUESTS))
                 .await
         }
         McpServer::Http(at) => {
             let (client, url) =
-                build_client(&at.url, &at.headers).map_err(ConnectFailure::lasting)?;
+                build_client(&at.url, &at.headers).map_err(ConnectFailure::permanent)?;
             let client = WatchedClient::new(client, handler.name(), handler.shared());
-            let config = http::config(url.as_str());
+            let config = http::transport_config(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
             handler
-                .serve(BoundedTransport::client(transport, MAX_REQUESTS))
+                .serve(BoundedTransport::for_client(transport, MAX_REQUESTS))
                 .await
         }
         McpServer::Sse(at) => {
             let (client, url) =
-                build_client(&at.url, &at.headers).map_err(ConnectFailure::lasting)?;
+                build_client(&at.url, &at.headers).map_err(ConnectFailure::permanent)?;
             let transport = SseTransport::connect(client, url).await;
-            let transport = transport.map_err(|e| ConnectFailure::of_sse(&e))?;
+            let transport = transport.map_err(|e| ConnectFailure::from_sse_error(&e))?;
             handler
-                .serve(BoundedTransport::client(transport, MAX_REQUESTS))
+                .serve(BoundedTransport::for_client(transport, MAX_REQUESTS))
                 .await
         }
         _ => {
             let why = "Unsupported transport.";
-            return Err(ConnectFailure::lasting(why));
+            return Err(ConnectFailure::permanent(why));
         }
     };
-    served.map_err(|error| ConnectFailure::of_handshake(&error))
+    served.map_err(|error| ConnectFailure::from_handshake_error(&error))
 }
 
 /// Starts a server's process. Returns a transport over its standard input and output.
@@ -192,7 +193,7 @@ fn is_loopback(url: &Url) -> bool {
 
 /// Returns the client's servers followed by the user's. Leaves out the user's servers that have the same name as one of
 /// the client's.
-pub(crate) fn joined(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
+pub(crate) fn merge_servers(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
     let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
     let more = users.iter().filter(|server| {
         let name = server.name();
@@ -238,7 +239,7 @@ mod tests {
             McpServer::Stdio(McpServerStdio::new(name, command, Vec::new(), Vec::new()))
         };
         let (mine, yours, more) = (server("a", "1"), server("a", "2"), server("b", "3"));
-        let all = joined(vec![mine.clone()], &[yours, more.clone()]);
+        let all = merge_servers(vec![mine.clone()], &[yours, more.clone()]);
         assert_eq!(all, [mine, more]);
     }
 }

@@ -7,8 +7,8 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallCont
 use rmcp::model::{CallToolResult, ContentBlock as McpContentBlock, ReadResourceResult};
 use serde_json::{Value, json};
 
-use crate::reported_call::text;
-use crate::text::{fenced, head, one_line};
+use crate::reported_call::text_content;
+use crate::text::{code_block, first_line, head};
 
 /// The maximum length of a result for the model, in bytes.
 const MAX_MODEL_TEXT: usize = 64 * 1024;
@@ -52,7 +52,7 @@ impl McpResult {
 }
 
 /// Converts a content block from MCP. Returns `None` if its type is unknown.
-pub(super) fn ours(block: &McpContentBlock) -> Option<ContentBlock> {
+pub(super) fn convert_block(block: &McpContentBlock) -> Option<ContentBlock> {
     let text = serde_json::to_string(block).ok()?;
     match serde_json::from_str(&text) {
         Ok(ContentBlock::Unknown(_)) | Err(_) => None,
@@ -61,10 +61,10 @@ pub(super) fn ours(block: &McpContentBlock) -> Option<ContentBlock> {
 }
 
 /// Converts the result of a tool.
-pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
+pub(super) fn from_tool_result(result: &CallToolResult) -> McpResult {
     let mut collected = McpContent::default();
     for block in &result.content {
-        match ours(block) {
+        match convert_block(block) {
             Some(block) => collected.add(block),
             None => collected.push_text("[unknown content type]"),
         }
@@ -74,19 +74,19 @@ pub(super) fn of_tool(result: &CallToolResult) -> McpResult {
     // Servers should also send the structured result as text, but this one has not.
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
         collected.push_text(&as_text);
-        let shown = fenced(head(&as_text, MAX_USER_TEXT));
-        collected.push(text(shown));
+        let shown = code_block(head(&as_text, MAX_USER_TEXT));
+        collected.push(text_content(shown));
     }
     let data = structured.filter(|value| value.to_string().len() <= MAX_STRUCTURED_BYTES);
     collected.finish(result.is_error == Some(true), data.cloned())
 }
 
 /// Converts the contents of a resource that was read.
-pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
+pub(super) fn from_resource(result: ReadResourceResult) -> McpResult {
     let mut collected = McpContent::default();
     for contents in result.contents {
         let block = McpContentBlock::resource(contents);
-        match ours(&block) {
+        match convert_block(&block) {
             Some(block) => collected.add(block),
             None => collected.push_text("[unknown content type]"),
         }
@@ -95,7 +95,7 @@ pub(super) fn of_resource(result: ReadResourceResult) -> McpResult {
 }
 
 /// Creates a result with the same text for the user and the model.
-pub(super) fn of_text(said: &str) -> McpResult {
+pub(super) fn from_text(said: &str) -> McpResult {
     let mut collected = McpContent::default();
     collected.add(ContentBlock::text(said));
     collected.finish(false, None)
@@ -130,14 +130,14 @@ impl McpContent {
             self.shown_bytes += length;
             self.push(block.into());
         } else {
-            self.push(text(format!("[{what} is too large to show]")));
+            self.push(text_content(format!("[{what} is too large to show]")));
         }
     }
 
     fn push(&mut self, shown: ToolCallContent) {
         match self.content.len() {
             0..MAX_BLOCKS => self.content.push(shown),
-            MAX_BLOCKS => self.content.push(text("[more content omitted]")),
+            MAX_BLOCKS => self.content.push(text_content("[more content omitted]")),
             _ => {}
         }
     }
@@ -152,27 +152,27 @@ impl McpContent {
                 if cut.len() == said.text.len() {
                     self.push(block.into());
                 } else {
-                    self.push(text(format!("{cut}\n\n[truncated]")));
+                    self.push(text_content(format!("{cut}\n\n[truncated]")));
                 }
             }
             ContentBlock::Image(image) => {
-                let what = format!("an image, {}", one_line(&image.mime_type));
+                let what = format!("an image, {}", first_line(&image.mime_type));
                 self.add_media(&what, image.data.len(), block.clone());
             }
             ContentBlock::Audio(audio) => {
-                let what = format!("audio, {}", one_line(&audio.mime_type));
+                let what = format!("audio, {}", first_line(&audio.mime_type));
                 self.add_media(&what, audio.data.len(), block.clone());
             }
             ContentBlock::Resource(embedded) => match &embedded.resource {
                 EmbeddedResourceResource::Text(resource) => {
                     self.push_text(&format!("{}:\n{}", resource.uri, resource.text));
                     let length = resource.uri.len() + resource.text.len();
-                    let what = format!("`{}`", one_line(&resource.uri));
+                    let what = format!("`{}`", first_line(&resource.uri));
                     self.push_block(block.clone(), length, &what);
                 }
                 EmbeddedResourceResource::Blob(resource) => {
                     let kind = resource.mime_type.as_deref().unwrap_or("of unknown type");
-                    let what = format!("`{}`, {}", one_line(&resource.uri), one_line(kind));
+                    let what = format!("`{}`, {}", first_line(&resource.uri), first_line(kind));
                     self.add_media(&what, resource.blob.len(), block.clone());
                 }
                 _ => self.push_text("[unknown resource type]"),
@@ -184,7 +184,7 @@ impl McpContent {
                 let about = [&link.title, &link.description];
                 let about = about.into_iter().flatten().map(String::len);
                 let length = link.uri.len() + link.name.len() + about.sum::<usize>();
-                let what = format!("a link to `{}`", one_line(&link.uri));
+                let what = format!("a link to `{}`", first_line(&link.uri));
                 self.push_block(block.clone(), length, &what);
             }
             _ => self.push_text("[unknown content type]"),
@@ -202,7 +202,7 @@ impl McpContent {
             self.push_text(&format!(
                 "[{what}, about {bytes} bytes; too large to be shown]"
             ));
-            self.push(text(format!(
+            self.push(text_content(format!(
                 "[{what}: about {bytes} bytes, too large to be shown]"
             )));
         }
@@ -221,7 +221,7 @@ impl McpContent {
             });
         }
         if self.content.is_empty() {
-            self.content.push(text(self.text.as_str()));
+            self.content.push(text_content(self.text.as_str()));
         }
         McpResult {
             is_error: failed,
@@ -253,7 +253,7 @@ mod tests {
             ),
         ]);
         result.structured_content = Some(json!({"n": 1}));
-        let given = of_tool(&result);
+        let given = from_tool_result(&result);
         for part in [
             "words",
             "an image, image/png",
@@ -280,7 +280,7 @@ mod tests {
     fn what_is_structured_only_is_shown_as_text() {
         let mut result = CallToolResult::success(Vec::new());
         result.structured_content = Some(json!({"degrees": 7}));
-        let given = of_tool(&result);
+        let given = from_tool_result(&result);
         assert!(given.text.contains("\"degrees\": 7"), "{}", given.text);
         assert!(shown(&given).contains("degrees"));
     }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn too_much_is_cut_and_said_to_be() {
         let long = "é".repeat(MAX_USER_TEXT);
-        let given = of_tool(&CallToolResult::success(vec![
+        let given = from_tool_result(&CallToolResult::success(vec![
             McpContentBlock::text(long.clone()),
             McpContentBlock::text(long),
         ]));
@@ -301,7 +301,7 @@ mod tests {
         assert!(shown(&given).len() < MAX_USER_TEXT + 1000);
         assert!(shown(&given).contains("[truncated]"));
         let picture = "A".repeat(MAX_USER_MEDIA + 4);
-        let given = of_tool(&CallToolResult::success(vec![McpContentBlock::image(
+        let given = from_tool_result(&CallToolResult::success(vec![McpContentBlock::image(
             picture,
             "image/png",
         )]));
@@ -317,7 +317,7 @@ mod tests {
             McpContentBlock::text(""),
             link(),
         ] {
-            let given = of_tool(&CallToolResult::success(vec![block; 10_000]));
+            let given = from_tool_result(&CallToolResult::success(vec![block; 10_000]));
             assert_eq!(given.content.len(), MAX_BLOCKS + 1);
             assert!(shown(&given).contains("[more content omitted]"));
             assert!(
@@ -327,7 +327,7 @@ mod tests {
             );
         }
         let long = Resource::new("db://b", "b").with_description("d".repeat(MAX_USER_TEXT));
-        let given = of_tool(&CallToolResult::success(vec![
+        let given = from_tool_result(&CallToolResult::success(vec![
             McpContentBlock::resource_link(long),
         ]));
         assert!(shown(&given).len() < 1000, "{}", shown(&given).len());
@@ -335,11 +335,15 @@ mod tests {
 
     #[test]
     fn a_failure_is_one() {
-        let given = of_tool(&CallToolResult::error(vec![McpContentBlock::text(
+        let given = from_tool_result(&CallToolResult::error(vec![McpContentBlock::text(
             "no such city",
         )]));
         assert!(given.is_error);
         assert_eq!(given.text, "no such city");
-        assert!(!of_tool(&CallToolResult::error(Vec::new())).text.is_empty());
+        assert!(
+            !from_tool_result(&CallToolResult::error(Vec::new()))
+                .text
+                .is_empty()
+        );
     }
 }

@@ -7,7 +7,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::sse::SseError;
 use crate::causes::chain;
-use crate::text::{head, one_line};
+use crate::text::{first_line, head};
 
 /// The maximum length of a server's own message that is read, in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024;
@@ -22,14 +22,14 @@ pub(super) struct ConnectFailure {
 }
 
 impl ConnectFailure {
-    pub(super) fn passing(why: impl Into<String>) -> Self {
+    pub(super) fn temporary(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
             is_permanent: false,
         }
     }
 
-    pub(super) fn lasting(why: impl Into<String>) -> Self {
+    pub(super) fn permanent(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
             is_permanent: true,
@@ -37,38 +37,40 @@ impl ConnectFailure {
     }
 
     /// Converts the error of a handshake.
-    pub(super) fn of_handshake(error: &ClientInitializeError) -> Self {
+    pub(super) fn from_handshake_error(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::ConnectionClosed(_) => {
-                Self::passing("It closed the connection without responding.")
+                Self::temporary("It closed the connection without responding.")
             }
             ClientInitializeError::JsonRpcError(error) => {
                 let message = head(&error.message, MAX_MESSAGE_BYTES);
-                Self::lasting(format!("It rejected the connection: {message}."))
+                Self::permanent(format!("It rejected the connection: {message}."))
             }
-            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
-            other => Self::passing(format!("Invalid MCP response: {}.", chain(other))),
+            ClientInitializeError::TransportError { error, .. } => {
+                Self::from_transport_error(error)
+            }
+            other => Self::temporary(format!("Invalid MCP response: {}.", chain(other))),
         }
     }
 
     /// Converts the error from sending a message.
-    pub(super) fn of_transport(error: &DynamicTransportError) -> Self {
+    pub(super) fn from_transport_error(error: &DynamicTransportError) -> Self {
         let error = error.error.as_ref();
         if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            return Self::of_http(error);
+            return Self::from_http_error(error);
         }
         if let Some(error) = error.downcast_ref::<SseError>() {
-            return Self::of_sse(error);
+            return Self::from_sse_error(error);
         }
-        Self::passing(format!("{}.", chain(error)))
+        Self::temporary(format!("{}.", chain(error)))
     }
 
-    pub(super) fn of_http(error: &StreamableHttpError<reqwest::Error>) -> Self {
+    pub(super) fn from_http_error(error: &StreamableHttpError<reqwest::Error>) -> Self {
         match error {
             StreamableHttpError::AuthRequired(challenge_error) => {
                 Self::unauthorized(&challenge_error.www_authenticate_header)
             }
-            StreamableHttpError::InsufficientScope(challenge_error) => Self::lasting(format!(
+            StreamableHttpError::InsufficientScope(challenge_error) => Self::permanent(format!(
                 "Permission denied (HTTP status 403{}): the key does not grant access.",
                 challenge_text(&challenge_error.www_authenticate_header)
             )),
@@ -77,21 +79,21 @@ impl ConnectFailure {
                 Self::unauthorized("")
             }
             // This error repeats its cause in its own text instead of returning it from `source`.
-            StreamableHttpError::Client(error) => Self::passing(format!("{}.", chain(error))),
-            other => Self::passing(format!(
+            StreamableHttpError::Client(error) => Self::temporary(format!("{}.", chain(error))),
+            other => Self::temporary(format!(
                 "{}.",
-                one_line(head(&chain(other), MAX_MESSAGE_BYTES))
+                first_line(head(&chain(other), MAX_MESSAGE_BYTES))
             )),
         }
     }
 
-    pub(super) fn of_sse(error: &SseError) -> Self {
+    pub(super) fn from_sse_error(error: &SseError) -> Self {
         match error {
             SseError::Unauthorized(challenge) => Self::unauthorized(challenge),
             SseError::Status(StatusCode::FORBIDDEN) | SseError::OtherOrigin(_) => {
-                Self::lasting(format!("{}.", chain(error)))
+                Self::permanent(format!("{}.", chain(error)))
             }
-            _ => Self::passing(format!("{}.", chain(error))),
+            _ => Self::temporary(format!("{}.", chain(error))),
         }
     }
 
@@ -103,7 +105,7 @@ impl ConnectFailure {
         } else {
             ""
         };
-        Self::lasting(format!(
+        Self::permanent(format!(
             "Authentication required (HTTP status 401{}). Add an `Authorization` header with your key or token: in this server's `headers` in `config.toml`, or in your editor's server settings; then reopen the session.{oauth}",
             challenge_text(challenge)
         ))
@@ -124,7 +126,7 @@ fn challenge_text(challenge: &str) -> String {
         {
             details.push_str(&format!(
                 ", {what} `{}`",
-                one_line(&value.replace('`', "'"))
+                first_line(&value.replace('`', "'"))
             ));
         }
     }

@@ -109,7 +109,7 @@ impl McpConnectionState {
     }
 
     /// Returns `true` if the user was sent to this page. Forgets the page.
-    fn has_opened_page(&self, page: &str) -> bool {
+    fn take_page(&self, page: &str) -> bool {
         let mut pages = self.lock_pages();
         let at = pages.iter().position(|known| known == page);
         at.and_then(|at| pages.remove(at)).is_some()
@@ -134,7 +134,7 @@ impl McpConnectionState {
     }
 
     /// Records that this request did not reach the server.
-    pub(super) fn set_undelivered(&self, request: RequestId) {
+    pub(super) fn record_undelivered(&self, request: RequestId) {
         let undelivered = &self.undelivered;
         let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(request);
@@ -156,7 +156,7 @@ impl McpConnectionState {
     }
 
     /// Waits until the connection is lost.
-    pub(super) async fn wait_lost(&self) -> ConnectionLoss {
+    pub(super) async fn wait_until_lost(&self) -> ConnectionLoss {
         let mut loss = self.loss.subscribe();
         loop {
             if let Some(loss) = &*loss.borrow_and_update() {
@@ -192,13 +192,13 @@ impl McpClientHandler {
         session: Session,
         name: String,
         key: String,
-        shared: Arc<McpConnectionState>,
+        connection_state: Arc<McpConnectionState>,
     ) -> Self {
         Self {
             session,
             name,
             key,
-            shared,
+            shared: connection_state,
         }
     }
 
@@ -302,7 +302,7 @@ impl McpClientHandler {
         }
         let answered = turn.elicit(message, mode, call).await;
         if let (Some(page), false) = (&page, matches!(answered, Ok(Answer::Accept(_)))) {
-            self.shared.has_opened_page(page);
+            self.shared.take_page(page);
         }
         match answered {
             Ok(Answer::Accept(accepted)) => {
@@ -403,7 +403,7 @@ impl ClientHandler for McpClientHandler {
         }
         let params = notification.params.unwrap_or_default();
         let id = params.get("elicitationId").and_then(|id| id.as_str());
-        let Some(id) = id.filter(|id| self.shared.has_opened_page(id)) else {
+        let Some(id) = id.filter(|id| self.shared.take_page(id)) else {
             return;
         };
         if let Err(error) = self

@@ -24,7 +24,7 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 const MAX_STREAM_RETRY_DELAY: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Returns the configuration of the transport for the server at `url`.
-pub(super) fn config(url: &str) -> StreamableHttpClientTransportConfig {
+pub(super) fn transport_config(url: &str) -> StreamableHttpClientTransportConfig {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         // An expired session counts as a lost connection, so that the server's tools and prompts are listed again.
         .reinit_on_expired_session(false);
@@ -91,7 +91,7 @@ impl WatchedClient {
         };
         if let (true, Some(request)) = (undelivered, request) {
             // This must happen before the connection is marked as lost.
-            self.shared.set_undelivered(request);
+            self.shared.record_undelivered(request);
         }
         self.check_result(posted, false)
     }

@@ -46,7 +46,7 @@ pub(super) async fn list(
         .unwrap_or_default();
     let mut tools = Vec::new();
     if offered.tools.is_some() {
-        let listed = pages(name, "tools", |page| async {
+        let listed = list_pages(name, "tools", |page| async {
             let listed = peer.list_tools(page).await?;
             Ok((listed.tools, listed.next_cursor))
         });
@@ -63,7 +63,7 @@ pub(super) async fn list(
     }
     let mut prompts = Vec::new();
     if offered.prompts.is_some() {
-        let listed = pages(name, "prompts", |page| async {
+        let listed = list_pages(name, "prompts", |page| async {
             let listed = peer.list_prompts(page).await?;
             Ok((listed.prompts, listed.next_cursor))
         });
@@ -83,7 +83,7 @@ pub(super) async fn list(
 }
 
 /// Requests all pages of a list, within limits.
-pub(super) async fn pages<T, F>(
+pub(super) async fn list_pages<T, F>(
     server: &str,
     what: &str,
     page: impl Fn(Option<PaginatedRequestParams>) -> F,

@@ -30,7 +30,7 @@ impl UniqueNames {
 
     /// Returns the server's part of the names of its tools and prompts. It is the same in every session that has the
     /// same servers.
-    pub(super) fn name_key(&mut self, server: &str, nth: usize) -> String {
+    pub(super) fn server_key(&mut self, server: &str, nth: usize) -> String {
         let key = match sanitize(server) {
             key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),
             key if key.starts_with(|c: char| c.is_ascii_digit() || c == '-') => format!("_{key}"),
@@ -41,13 +41,13 @@ impl UniqueNames {
     }
 
     /// Returns the name of a server's tool, as the model sees it.
-    pub(super) fn tool(&mut self, key: &str, tool: &str) -> String {
+    pub(super) fn tool_name(&mut self, key: &str, tool: &str) -> String {
         let name = format!("{key}{SEPARATOR}{}", sanitize(tool));
         self.insert_unique(name, MAX_TOOL_NAME, &(key, tool))
     }
 
     /// Returns the name of a server's prompt as a slash command, which ends at the first space.
-    pub(super) fn prompt(&mut self, key: &str, prompt: &str) -> String {
+    pub(super) fn prompt_name(&mut self, key: &str, prompt: &str) -> String {
         let typed = |c: char| {
             if c.is_whitespace() || c.is_control() {
                 '_'
@@ -91,19 +91,19 @@ mod tests {
     #[test]
     fn names_are_those_of_the_servers_where_providers_take_them() {
         let mut names = UniqueNames::default();
-        assert_eq!(names.tool("files", "read-file"), "files__read-file");
-        assert_eq!(names.tool("files", "read file"), "files__read_file");
+        assert_eq!(names.tool_name("files", "read-file"), "files__read-file");
+        assert_eq!(names.tool_name("files", "read file"), "files__read_file");
     }
 
     #[test]
     fn no_name_is_given_twice() {
         let mut names = UniqueNames::excluding(["run", "a__run"]);
         let given = [
-            names.tool("a", "run"),
-            names.tool("a", "r.n"),
-            names.tool("a", "r n"),
-            names.tool("a", "b__c"),
-            names.tool("a__b", "c"),
+            names.tool_name("a", "run"),
+            names.tool_name("a", "r.n"),
+            names.tool_name("a", "r n"),
+            names.tool_name("a", "b__c"),
+            names.tool_name("a__b", "c"),
         ];
         let mut seen: HashSet<&str> = ["run", "a__run"].into();
         for name in &given {
@@ -116,10 +116,10 @@ mod tests {
     fn names_fit() {
         let mut names = UniqueNames::default();
         let long = "very_long_".repeat(20);
-        let key = names.name_key(&long, 0);
+        let key = names.server_key(&long, 0);
         let (one, other) = (
-            names.tool(&key, &long),
-            names.tool(&key, &format!("{long}b")),
+            names.tool_name(&key, &long),
+            names.tool_name(&key, &format!("{long}b")),
         );
         assert_ne!(one, other);
         for name in [&one, &other] {
@@ -131,19 +131,22 @@ mod tests {
     #[test]
     fn prompts_can_be_typed() {
         let mut names = UniqueNames::default();
-        assert_eq!(names.prompt("a", "sum it\u{7}up"), "a:sum_it_up");
-        let long = names.prompt("a", &"é".repeat(1_000_000));
+        assert_eq!(names.prompt_name("a", "sum it\u{7}up"), "a:sum_it_up");
+        let long = names.prompt_name("a", &"é".repeat(1_000_000));
         assert!(long.len() <= MAX_PROMPT_NAME, "{long}");
-        assert_ne!(names.prompt("a", &"é".repeat(1_000_001)), long);
+        assert_ne!(names.prompt_name("a", &"é".repeat(1_000_001)), long);
     }
 
     #[test]
     fn servers_with_the_same_name_have_keys_of_their_own() {
         let mut names = UniqueNames::default();
-        let (one, other) = (names.name_key("my files", 0), names.name_key("my files", 1));
+        let (one, other) = (
+            names.server_key("my files", 0),
+            names.server_key("my files", 1),
+        );
         assert_eq!(one, "my_files");
         assert!(other.starts_with("my_files_") && other != one, "{other}");
-        assert_eq!(names.name_key("日本", 2), "server_2");
-        assert_eq!(names.name_key("7zip", 3), "_7zip");
+        assert_eq!(names.server_key("日本", 2), "server_2");
+        assert_eq!(names.server_key("7zip", 3), "_7zip");
     }
 }

@@ -12,7 +12,7 @@ use super::content;
 use super::names::UniqueNames;
 use super::server::ConnectedMcpServer;
 use super::servers::SessionMcpServers;
-use crate::text::one_line;
+use crate::text::first_line;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
@@ -35,8 +35,8 @@ impl SessionMcpServers {
         let mut names = UniqueNames::default();
         let mut all = Vec::new();
         for at in self.connected() {
-            for prompt in &at.ready.prompts {
-                let name = names.prompt(&at.server.key, &prompt.name);
+            for prompt in &at.listing.prompts {
+                let name = names.prompt_name(&at.server.key, &prompt.name);
                 all.push((name, at.clone(), prompt.clone()));
             }
         }
@@ -50,7 +50,7 @@ impl SessionMcpServers {
             .map(|(name, at, prompt)| {
                 let what = prompt.description.as_ref().or(prompt.title.as_ref());
                 let what = what.unwrap_or(&prompt.name);
-                let description = format!("{} ({})", one_line(what), at.server.name);
+                let description = format!("{} ({})", first_line(what), at.server.name);
                 let command = AvailableCommand::new(name, description);
                 match argument_hint(&prompt) {
                     Some(hint) => command.input(UnstructuredCommandInput::new(hint)),
@@ -120,7 +120,9 @@ impl SessionMcpServers {
         params.arguments = (!arguments.is_empty()).then_some(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
         let limits = &self.limits;
-        let given = at.server.ask(&at.ready, workspace, request, limits, None);
+        let given = at
+            .server
+            .request(&at.listing, workspace, request, limits, None);
         match given.await? {
             ServerResult::GetPromptResult(result) => Ok(to_blocks(result)?),
             _ => Err(ToolFailure::failed(format!(
@@ -196,7 +198,7 @@ fn to_blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, ToolFailure> 
     }
     let mut blocks = Vec::new();
     for message in result.messages {
-        let block = content::ours(&message.content);
+        let block = content::convert_block(&message.content);
         blocks.push(match (message.role, block) {
             // An example response. Mark it, so that it does not look like the model's own message.
             (Role::Assistant, Some(ContentBlock::Text(said))) => {

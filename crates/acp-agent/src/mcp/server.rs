@@ -41,7 +41,7 @@ impl std::fmt::Debug for SessionMcpServer {
 #[derive(Debug, Clone)]
 pub(super) struct ConnectedMcpServer {
     pub(super) server: Arc<SessionMcpServer>,
-    pub(super) ready: Arc<McpListing>,
+    pub(super) listing: Arc<McpListing>,
 }
 
 impl SessionMcpServer {
@@ -80,7 +80,7 @@ impl SessionMcpServer {
     }
 
     /// Returns the tools and prompts of the server, if it is connected.
-    pub(super) fn ready(&self) -> Option<Arc<McpListing>> {
+    pub(super) fn listing(&self) -> Option<Arc<McpListing>> {
         match &*self.state.borrow() {
             McpServerState::Ready(ready) => Some(Arc::clone(ready)),
             _ => None,
@@ -100,7 +100,7 @@ impl SessionMcpServer {
     }
 
     /// Waits until the server has either started or failed to start.
-    pub(super) async fn wait_started(&self) {
+    pub(super) async fn wait_until_started(&self) {
         let mut state = self.state.clone();
         // The task sets one of these states before it ends.
         let _ = state
@@ -124,7 +124,7 @@ impl SessionMcpServer {
 
     /// Waits for the connection that follows `lost`, and returns its tools and prompts. Returns `None` if this takes
     /// longer than `patience`.
-    pub(super) async fn reconnected(
+    pub(super) async fn wait_until_reconnected(
         &self,
         lost: &McpListing,
         patience: Duration,
@@ -137,12 +137,12 @@ impl SessionMcpServer {
             McpServerState::Starting | McpServerState::Lost(_) => false,
         });
         let _ = timeout(patience, decided).await;
-        self.ready().filter(|ready| !is_lost(ready))
+        self.listing().filter(|ready| !is_lost(ready))
     }
 
     /// Takes the news about the server that the user has not seen yet.
-    pub(super) fn to_report(&self) -> Option<McpServerNews> {
-        self.channel.news().take()
+    pub(super) fn take_news(&self) -> Option<McpServerNews> {
+        self.channel.lock_news().take()
     }
 
     /// Shuts the server down. When this returns, the server's process and everything it started have exited.

@@ -68,12 +68,12 @@ impl McpServerTask {
             let needed = self.channel.retry_needed.notified();
             match next {
                 RetryPlan::After(wait) => tokio::select! {
-                    () = wait_stopped(stopped.clone()) => return,
+                    () = wait_until_stopped(stopped.clone()) => return,
                     () = sleep(wait) => {}
                     () = needed => {}
                 },
                 RetryPlan::WhenNeeded => tokio::select! {
-                    () = wait_stopped(stopped.clone()) => return,
+                    () = wait_until_stopped(stopped.clone()) => return,
                     () = needed => {}
                 },
                 RetryPlan::Never => return,
@@ -87,13 +87,13 @@ impl McpServerTask {
         let mut process = McpProcess::default();
         let begun = tokio::select! {
             // Stop at once: there is no connection yet that should be closed properly.
-            () = wait_stopped(stopped.clone()) => return None,
+            () = wait_until_stopped(stopped.clone()) => return None,
             begun = self.connect(&shared, &mut process) => begun,
         };
         let (running, ready) = match begun {
             Ok(begun) => begun,
             Err(mut failure) => {
-                failure.why.push_str(&process.last_words().await);
+                failure.why.push_str(&process.describe_exit().await);
                 return Some(LostConnection {
                     failure,
                     lifetime: None,
@@ -110,15 +110,15 @@ impl McpServerTask {
         tokio::pin!(ended);
         let loss = loop {
             let changed = tokio::select! {
-                () = wait_stopped(stopped.clone()) => break None,
-                loss = shared.wait_lost() => break Some(loss),
-                _ = &mut ended => break Some(self.wait_ended(&shared, &process).await),
+                () = wait_until_stopped(stopped.clone()) => break None,
+                loss = shared.wait_until_lost() => break Some(loss),
+                _ = &mut ended => break Some(self.handle_end(&shared, &process).await),
                 () = shared.changed.notified() => timeout(LIST_TIMEOUT, list(&self.name, &peer, &shared)),
             };
             tokio::select! {
-                () = wait_stopped(stopped.clone()) => break None,
-                loss = shared.wait_lost() => break Some(loss),
-                _ = &mut ended => break Some(self.wait_ended(&shared, &process).await),
+                () = wait_until_stopped(stopped.clone()) => break None,
+                loss = shared.wait_until_lost() => break Some(loss),
+                _ = &mut ended => break Some(self.handle_end(&shared, &process).await),
                 listed = changed => match listed {
                     Ok(Ok(ready)) => self.set_ready(ready),
                     Ok(Err(why)) => tracing::warn!(server = self.name, why, "cannot refresh its tools and prompts"),
@@ -135,7 +135,7 @@ impl McpServerTask {
             return None;
         };
         Some(LostConnection {
-            failure: ConnectFailure::passing(&*loss.why),
+            failure: ConnectFailure::temporary(&*loss.why),
             lifetime: Some(since.elapsed()),
             has_expired: loss.has_expired,
             process,
@@ -151,7 +151,7 @@ impl McpServerTask {
         let start = self.limits.start;
         let deadline = Instant::now() + start;
         let late = |what| {
-            ConnectFailure::passing(format!(
+            ConnectFailure::temporary(format!(
                 "Timed out: it did not {what} within {} s.",
                 start.as_secs_f32()
             ))
@@ -164,16 +164,16 @@ impl McpServerTask {
         let listing = list(&self.name, running.peer(), shared);
         let ready = timeout_at(deadline, listing).await;
         let ready = ready.map_err(|_| late("list its tools"))?;
-        Ok((running, ready.map_err(ConnectFailure::passing)?))
+        Ok((running, ready.map_err(ConnectFailure::temporary)?))
     }
 
     /// Handles a connection that has ended by itself. Sets the reason, which pending calls also report.
-    async fn wait_ended(
+    async fn handle_end(
         &self,
         shared: &McpConnectionState,
         process: &McpProcess,
     ) -> ConnectionLoss {
-        let words = process.last_words().await;
+        let words = process.describe_exit().await;
         let what = match self.definition {
             McpServer::Stdio(_) => "has ended",
             _ => "closed the connection",
@@ -182,7 +182,7 @@ impl McpServerTask {
             format!("The MCP server `{}` {what}.{words}", self.name),
             false,
         );
-        shared.wait_lost().await
+        shared.wait_until_lost().await
     }
 
     fn set_ready(&self, ready: McpListing) {
@@ -268,7 +268,7 @@ struct RetryState {
     /// Whether the server is a process on this machine.
     is_local: bool,
     /// The wait before the second attempt. It doubles with each further attempt.
-    retry: Duration,
+    retry_delay: Duration,
     count: u32,
     /// Whether the server has been connected in this session.
     was_connected: bool,
@@ -278,7 +278,7 @@ impl RetryState {
     fn new(local: bool, retry: Duration) -> Self {
         Self {
             is_local: local,
-            retry,
+            retry_delay: retry,
             count: 0,
             was_connected: false,
         }
@@ -303,7 +303,9 @@ impl RetryState {
             (false, _) => {
                 let wait = match self.count {
                     0 => Duration::ZERO,
-                    more => self.retry.saturating_mul(2_u32.saturating_pow(more - 1)),
+                    more => self
+                        .retry_delay
+                        .saturating_mul(2_u32.saturating_pow(more - 1)),
                 };
                 self.count += 1;
                 RetryPlan::After(wait)
@@ -313,7 +315,7 @@ impl RetryState {
 }
 
 /// Waits until the server must stop, either on request or because the sender was dropped.
-async fn wait_stopped(mut stopped: watch::Receiver<bool>) {
+async fn wait_until_stopped(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
@@ -323,7 +325,7 @@ mod tests {
 
     fn gone(lasted: Option<u64>) -> LostConnection {
         LostConnection {
-            failure: ConnectFailure::passing(""),
+            failure: ConnectFailure::temporary(""),
             lifetime: lasted.map(Duration::from_secs),
             has_expired: false,
             process: McpProcess::default(),
@@ -368,7 +370,7 @@ mod tests {
         for local in [true, false] {
             let mut tries = RetryState::new(local, Duration::from_secs(1));
             let mut wrong = gone(Some(1));
-            wrong.failure = ConnectFailure::lasting("");
+            wrong.failure = ConnectFailure::permanent("");
             assert_eq!(tries.next(&wrong), RetryPlan::Never);
         }
     }

@@ -56,7 +56,7 @@ impl SessionMcpServers {
             .into_iter()
             .enumerate()
             .map(|(nth, definition)| {
-                let key = keys.name_key(definition.name().unwrap_or_default(), nth);
+                let key = keys.server_key(definition.name().unwrap_or_default(), nth);
                 let session = session.clone();
                 Arc::new(SessionMcpServer::start(
                     definition,
@@ -133,9 +133,12 @@ impl SessionMcpServers {
     /// Returns the connected servers.
     pub(super) fn connected(&self) -> impl Iterator<Item = ConnectedMcpServer> {
         self.servers.iter().filter_map(|server| {
-            let ready = server.ready()?;
+            let ready = server.listing()?;
             let server = Arc::clone(server);
-            Some(ConnectedMcpServer { server, ready })
+            Some(ConnectedMcpServer {
+                server,
+                listing: ready,
+            })
         })
     }
 
@@ -147,15 +150,15 @@ impl SessionMcpServers {
             UniqueNames::excluding(taken.chain([call::LIST_RESOURCES, call::READ_RESOURCE]));
         let mut all = Vec::new();
         for at in self.connected() {
-            for (nth, tool) in at.ready.tools.iter().enumerate() {
+            for (nth, tool) in at.listing.tools.iter().enumerate() {
                 let twice = at
-                    .ready
+                    .listing
                     .tools
                     .iter()
                     .take(nth)
                     .any(|before| before.name == tool.name);
                 if !twice {
-                    let name = names.tool(&at.server.key, &tool.name);
+                    let name = names.tool_name(&at.server.key, &tool.name);
                     all.push((name, at.clone(), tool.clone()));
                 }
             }
@@ -164,12 +167,12 @@ impl SessionMcpServers {
     }
 
     /// Returns the tools to offer to the model: the agent's own and those of the servers.
-    pub(super) fn offer<'a>(&self, own: &'a [ToolSpec]) -> Cow<'a, [ToolSpec]> {
+    pub(super) fn offered_tools<'a>(&self, own: &'a [ToolSpec]) -> Cow<'a, [ToolSpec]> {
         if self.servers.is_empty() {
             return Cow::Borrowed(own);
         }
         let mut offered = own.to_vec();
-        if self.connected().any(|at| at.ready.has_resources) {
+        if self.connected().any(|at| at.listing.has_resources) {
             offered.extend(call::resource_tools());
         }
         for (name, at, tool) in self.named_tools(own) {
@@ -202,8 +205,8 @@ impl SessionMcpServers {
             return None;
         }
         let what = match called {
-            call::LIST_RESOURCES => self.list_call(arguments),
-            call::READ_RESOURCE => self.read_call(arguments),
+            call::LIST_RESOURCES => self.parse_list_call(arguments),
+            call::READ_RESOURCE => self.parse_read_call(arguments),
             _ => self.tool_call(own, called, arguments)?,
         };
         let limits = self.limits;
@@ -230,7 +233,7 @@ impl SessionMcpServers {
                 None => format!("The MCP server `{}` has no tool `{called}`.", server.name),
             }));
         };
-        let arguments = call::object(&called, arguments);
+        let arguments = call::to_json_object(&called, arguments);
         Some(arguments.map(|arguments| McpCall::Tool {
             at,
             called_name: called,
@@ -241,13 +244,13 @@ impl SessionMcpServers {
         }))
     }
 
-    fn list_call(&self, arguments: &Value) -> Result<McpCall, String> {
+    fn parse_list_call(&self, arguments: &Value) -> Result<McpCall, String> {
         let arguments: call::ListArguments = read_arguments(call::LIST_RESOURCES, arguments)?;
         self.servers_with_resources(arguments.server.as_deref())
             .map(McpCall::List)
     }
 
-    fn read_call(&self, arguments: &Value) -> Result<McpCall, String> {
+    fn parse_read_call(&self, arguments: &Value) -> Result<McpCall, String> {
         let arguments: call::ReadArguments = read_arguments(call::READ_RESOURCE, arguments)?;
         let mut servers = self.servers_with_resources(arguments.server.as_deref())?;
         match (servers.pop(), servers.is_empty()) {
@@ -268,7 +271,7 @@ impl SessionMcpServers {
         let is_meant = |at: &ConnectedMcpServer| {
             named.is_none_or(|named| named == at.server.key || named == at.server.name)
         };
-        let all = self.connected().filter(|at| at.ready.has_resources);
+        let all = self.connected().filter(|at| at.listing.has_resources);
         let all: Vec<ConnectedMcpServer> = all.filter(is_meant).collect();
         match (all.is_empty(), named) {
             (false, _) => Ok(all),

@@ -28,7 +28,7 @@ pub(super) enum SseError {
     #[error("authentication required")]
     Unauthorized(String),
     #[error("the response is not an event stream")]
-    NoStream,
+    NotEventStream,
     #[error("the server did not send its message endpoint")]
     NoEndpoint,
     #[error("the server's message endpoint {0} is on a different origin")]
@@ -53,7 +53,7 @@ impl SseTransport {
         check_status(&response)?;
         let kind = response.headers().get(CONTENT_TYPE);
         if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
-            return Err(SseError::NoStream);
+            return Err(SseError::NotEventStream);
         }
         let mut events = SseEvents::new(response);
         let post = loop {
@@ -136,11 +136,11 @@ impl Transport<RoleClient> for SseTransport {
 /// A source of bytes.
 trait ByteSource: Send {
     /// Returns the next bytes, or `None` at the end. No bytes are lost if the future is dropped.
-    fn bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
+    fn next_bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
 }
 
 impl ByteSource for Response {
-    async fn bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+    async fn next_bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
         Ok(self.chunk().await?.map(Vec::from))
     }
 }
@@ -168,7 +168,7 @@ impl<S: ByteSource> SseEvents<S> {
             if event.is_some() || self.has_ended {
                 return Ok(event);
             }
-            match self.source.bytes().await? {
+            match self.source.next_bytes().await? {
                 Some(bytes) => self.reader.push(&bytes),
                 None => self.has_ended = true,
             }
@@ -183,7 +183,7 @@ mod tests {
     struct TestByteSource(Vec<Vec<u8>>);
 
     impl ByteSource for TestByteSource {
-        async fn bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+        async fn next_bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
             Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
         }
     }

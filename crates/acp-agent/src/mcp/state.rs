@@ -52,35 +52,35 @@ impl std::fmt::Display for McpServerNews {
 pub(super) struct McpServerChannel {
     news: Mutex<Option<McpServerNews>>,
     /// Whether the current loss is not reported. Then the recovery is not reported either.
-    hushed: AtomicBool,
+    suppresses_reports: AtomicBool,
     /// Notified when a server that is not connected is needed.
     pub(super) retry_needed: Notify,
 }
 
 impl McpServerChannel {
-    pub(super) fn news(&self) -> std::sync::MutexGuard<'_, Option<McpServerNews>> {
+    pub(super) fn lock_news(&self) -> std::sync::MutexGuard<'_, Option<McpServerNews>> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn set_lost(&self, why: Arc<str>, next: &'static str) {
-        self.hushed.store(false, Ordering::Relaxed);
-        *self.news() = Some(McpServerNews::Lost { why, next });
+        self.suppresses_reports.store(false, Ordering::Relaxed);
+        *self.lock_news() = Some(McpServerNews::Lost { why, next });
     }
 
     /// Records a loss that will be reported only if the next attempt to connect fails.
     pub(super) fn suppress_report(&self) {
-        self.hushed.store(true, Ordering::Relaxed);
+        self.suppresses_reports.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn is_report_suppressed(&self) -> bool {
-        self.hushed.load(Ordering::Relaxed)
+        self.suppresses_reports.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_recovered(&self, how: &'static str) {
-        if self.hushed.swap(false, Ordering::Relaxed) {
+        if self.suppresses_reports.swap(false, Ordering::Relaxed) {
             return;
         }
-        let mut news = self.news();
+        let mut news = self.lock_news();
         let why = match news.take() {
             Some(McpServerNews::Lost { why, .. }) => Some(why),
             Some(McpServerNews::Recovered { why, .. }) => why,

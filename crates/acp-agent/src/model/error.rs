@@ -29,7 +29,7 @@ pub enum ModelErrorKind {
     /// The provider cannot be reached.
     Unreachable,
     /// The response was cut off or is invalid.
-    Broken,
+    InvalidResponse,
     /// Any other error.
     #[default]
     Other,
@@ -45,7 +45,7 @@ impl ModelErrorKind {
             Self::ContextFull => "context_full",
             Self::Overloaded => "overloaded",
             Self::Unreachable => "unreachable",
-            Self::Broken => "broken",
+            Self::InvalidResponse => "broken",
             Self::Other => "other",
         }
     }
@@ -54,11 +54,11 @@ impl ModelErrorKind {
 impl ModelError {
     /// Creates an error of the kind [`ModelErrorKind::Other`].
     pub fn new(message: impl Into<String>) -> Self {
-        Self::of(ModelErrorKind::Other, message)
+        Self::with_kind(ModelErrorKind::Other, message)
     }
 
     /// Creates an error of the given kind.
-    pub fn of(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+    pub fn with_kind(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -68,7 +68,7 @@ impl ModelError {
 
 /// Returns the error response to a prompt for which the model failed. Its `data` contains the kind of the error, for
 /// programs ("Error Handling" in the specification).
-pub(crate) fn failure(error: ModelError) -> acp::Error {
+pub(crate) fn to_acp_error(error: ModelError) -> acp::Error {
     let kind = error.kind;
     let mut answer = match kind {
         ModelErrorKind::Unauthorized => jsonrpc::Error::auth_required(),

@@ -28,12 +28,12 @@ pub trait Model: Send + Sync {
 
     /// Returns `true` if the model understands natural language. Otherwise, it gets no instructions, does not support
     /// custom commands that expand to prompts, and gets the user's text unchanged.
-    fn understands(&self) -> bool {
+    fn understands_language(&self) -> bool {
         true
     }
 
     /// Returns `true` if the model accepts images in a prompt. Otherwise it gets a note in place of each image.
-    fn takes_images(&self) -> bool {
+    fn accepts_images(&self) -> bool {
         false
     }
 

@@ -37,7 +37,7 @@ impl ModelMessage {
     }
 
     /// Creates a message of the model with text only.
-    pub(crate) fn said(text: impl Into<String>) -> Self {
+    pub(crate) fn from_text(text: impl Into<String>) -> Self {
         Self::Assistant {
             text: text.into(),
             thought: String::new(),
@@ -48,7 +48,7 @@ impl ModelMessage {
 
     /// Creates a message of the model with tool calls only.
     #[cfg(test)]
-    pub(crate) fn calling(calls: Vec<ToolRequest>) -> Self {
+    pub(crate) fn from_calls(calls: Vec<ToolRequest>) -> Self {
         Self::Assistant {
             text: String::new(),
             thought: String::new(),

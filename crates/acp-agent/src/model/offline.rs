@@ -12,7 +12,7 @@ use super::interface::{Model, RoundRequest};
 use super::message::{ModelMessage, ToolRequest, ToolResult, ToolStatus};
 use super::step::{KnownSteps, Step, Steps};
 use crate::commands::{self, OfflineCommand, OfflineInput};
-use crate::text::{fenced, head, one_line};
+use crate::text::{code_block, first_line, head};
 use crate::tools::list::names;
 use crate::tools::read::without_line_numbers;
 use survey::{manifest, readme, survey};
@@ -43,7 +43,7 @@ impl Model for OfflineModel {
         "offline"
     }
 
-    fn understands(&self) -> bool {
+    fn understands_language(&self) -> bool {
         false
     }
 
@@ -121,23 +121,23 @@ impl<'a> TurnProgress<'a> {
             .unwrap_or_default();
         let command = match commands::parse(typed) {
             OfflineInput::Command(command) => command,
-            OfflineInput::Text => return self.answer(),
+            OfflineInput::Text => return self.answer_steps(),
             _ if self.has_answered => return Vec::new(),
             OfflineInput::Incomplete(usage) => return text_step(usage.trim_end()),
             OfflineInput::Unknown(name) => {
                 return text_step(format!(
                     "Unknown command `/{name}`. Available commands: {}. Type `/help` for details.",
-                    commands::names()
+                    commands::command_names()
                 ));
             }
         };
         match command {
-            OfflineCommand::Test => self.test(),
-            OfflineCommand::Plan { goal } => self.plan(&goal),
+            OfflineCommand::Test => self.test_steps(),
+            OfflineCommand::Plan { goal } => self.plan_steps(&goal),
             _ if self.has_answered => Vec::new(),
             OfflineCommand::Help => text_step(format!(
                 "No language model is configured. These commands are available:\n\n{}",
-                commands::help()
+                commands::help_text()
             )),
             command => self.command_steps(&command),
         }
@@ -202,11 +202,11 @@ impl<'a> TurnProgress<'a> {
                 "Found {} in {}:\n\n{}",
                 count_text(&result.data, "matches", "matching line"),
                 count_text(&result.data, "files", "file"),
-                quoted(&result.text)
+                quote(&result.text)
             ),
-            (ToolStatus::Done, OfflineCommand::List { .. }) => quoted(&result.text),
+            (ToolStatus::Done, OfflineCommand::List { .. }) => quote(&result.text),
             (ToolStatus::Done, OfflineCommand::Read { .. }) => {
-                quoted(&without_line_numbers(&result.text))
+                quote(&without_line_numbers(&result.text))
             }
             (_, OfflineCommand::Run { command }) => run_summary(command, result),
             (ToolStatus::Done, _) => result.text.clone(),
@@ -219,7 +219,7 @@ impl<'a> TurnProgress<'a> {
     }
 
     /// Returns the steps for a prompt that is not a command.
-    fn answer(&self) -> Vec<Step> {
+    fn answer_steps(&self) -> Vec<Step> {
         if self.has_answered {
             return Vec::new();
         }
@@ -238,7 +238,7 @@ impl<'a> TurnProgress<'a> {
         let mut answer_text =
             "No language model is configured, so I cannot work on this: I am the `offline` model, not an AI. To use a model, add a provider's key with `acp agent login`, or choose a local model with `--model` or in `config.toml`. Until then, I can run these commands:\n\n"
                 .to_owned();
-        answer_text.push_str(&commands::help());
+        answer_text.push_str(&commands::help_text());
         let attached = self.attachment_names();
         if !attached.is_empty() {
             answer_text.push_str(&format!("\nattached: {}\n", attached.join(", ")));
@@ -276,7 +276,7 @@ fn exit_code(result: &ToolResult) -> Option<u64> {
 }
 
 fn run_summary(command: &str, result: &ToolResult) -> String {
-    let command = one_line(command);
+    let command = first_line(command);
     match (result.status, exit_code(result)) {
         (ToolStatus::Rejected, _) => format!("{} The command was not run.", result.text),
         (_, Some(code)) => format!("`{command}` exited with code {code}."),
@@ -285,14 +285,14 @@ fn run_summary(command: &str, result: &ToolResult) -> String {
 }
 
 /// Formats a tool result as part of a response.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let excerpt = head(text, MAX_REPEATED_BYTES);
     let more = if excerpt.len() < text.len() {
         "\n\nOutput truncated; see the tool call."
     } else {
         ""
     };
-    format!("{}{more}", fenced(excerpt))
+    format!("{}{more}", code_block(excerpt))
 }
 
 fn count_text(data: &Value, key: &str, what: &str) -> String {

@@ -216,7 +216,7 @@ impl Model for ScriptedModel {
         let given = estimate_tokens(&request);
         if self.window.is_some_and(|window| given > window) {
             let message = format!("{given} tokens exceed the script's context window");
-            let error = ModelError::of(ModelErrorKind::ContextFull, message);
+            let error = ModelError::with_kind(ModelErrorKind::ContextFull, message);
             return KnownSteps::steps([Err(error)], false);
         }
         if is_summary_request(&request) {
@@ -245,7 +245,7 @@ impl Model for ScriptedModel {
             return KnownSteps::steps([Err(ModelError::new(message))], false);
         };
         let name = format!("{prompts}_{round}");
-        self.run_script(round_of(turn, round), &name, &request)
+        self.run_script(round_steps(turn, round), &name, &request)
     }
 }
 
@@ -349,7 +349,7 @@ fn bytes_to_tokens(bytes: usize) -> u64 {
 }
 
 /// Returns the steps of one round. A round ends after consecutive tool calls.
-fn round_of(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
+fn round_steps(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
     let mut rest = turn;
     for n in 0.. {
         let calls = rest.iter().position(|step| step.call().is_some());
@@ -383,7 +383,9 @@ mod tests {
             r#"{"turns": [[{"say": "a"}, {"list": {}}, {"read": {}}, {"say": "b"}, {"run": {}}]]}"#,
         )
         .unwrap();
-        let lengths: Vec<_> = (0..4).map(|n| round_of(&model.turns[0], n).len()).collect();
+        let lengths: Vec<_> = (0..4)
+            .map(|n| round_steps(&model.turns[0], n).len())
+            .collect();
         assert_eq!(lengths, [3, 2, 0, 0]);
     }
 

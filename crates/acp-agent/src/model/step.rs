@@ -41,7 +41,7 @@ pub enum Step {
     /// response starts over.
     Delay(String),
     /// Opaque data from this round that the model requires back. Sent at most once.
-    Sealed(OpaqueParts),
+    OpaqueParts(OpaqueParts),
     /// The token usage of the round so far. It replaces earlier usage.
     Usage(TokenUsage),
     /// The end of the response and the stop reason. A stream without this step ends with [`StopReason::EndTurn`]. Tool
@@ -68,7 +68,7 @@ pub struct TokenUsage {
 impl TokenUsage {
     /// Returns the number of tokens in the context window after the round.
     #[must_use]
-    pub fn in_window(&self) -> u64 {
+    pub fn tokens_in_window(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }

@@ -53,15 +53,15 @@ async fn ask_user(
         }
         None => {}
     }
-    let description = subject.shown();
+    let description = subject.description();
     let mut options = vec![
-        option("Allow", PermissionOptionKind::AllowOnce),
-        option(
+        permission_option("Allow", PermissionOptionKind::AllowOnce),
+        permission_option(
             format!("Always allow {description} in this session"),
             PermissionOptionKind::AllowAlways,
         ),
-        option("Reject", PermissionOptionKind::RejectOnce),
-        option(
+        permission_option("Reject", PermissionOptionKind::RejectOnce),
+        permission_option(
             format!("Always reject {description} in this session"),
             PermissionOptionKind::RejectAlways,
         ),
@@ -75,7 +75,7 @@ async fn ask_user(
         });
     }
     let offered = options.clone();
-    let chosen = choice(turn, tool_call, options).await?;
+    let chosen = request_choice(turn, tool_call, options).await?;
     let chosen = offered.iter().find(|option| option.option_id == chosen);
     Ok(match chosen.map(|option| &option.kind) {
         Some(PermissionOptionKind::AllowOnce) => Ok(()),
@@ -98,13 +98,16 @@ fn rejected(why: &str) -> Result<(), String> {
 
 /// Creates an option. Its id is its kind, because some clients treat any other id as a rejection. If two options have
 /// the same kind, the second one needs a different id.
-pub(crate) fn option(name: impl Into<String>, kind: PermissionOptionKind) -> PermissionOption {
+pub(crate) fn permission_option(
+    name: impl Into<String>,
+    kind: PermissionOptionKind,
+) -> PermissionOption {
     PermissionOption::new(kind.to_string(), name, kind)
 }
 
 /// Requests permission and returns the option that the user chose. A client that cancels the turn responds with
 /// `cancelled` ("Requesting Permission"), possibly before its `session/cancel` has arrived.
-pub(crate) async fn choice(
+pub(crate) async fn request_choice(
     turn: &Turn,
     tool_call: ToolCallUpdate,
     options: Vec<PermissionOption>,

@@ -23,7 +23,7 @@ pub(crate) struct PermissionContext {
 }
 
 impl PermissionContext {
-    pub(crate) fn of(workspace: &Workspace) -> Self {
+    pub(crate) fn from_workspace(workspace: &Workspace) -> Self {
         let memory = &workspace.memory;
         let lent = workspace.turn.client().capabilities();
         Self {
@@ -36,7 +36,7 @@ impl PermissionContext {
     }
 
     /// Returns `true` if the client applies the rules itself and would report that it rejected this action.
-    pub(super) fn client_reports_refusals(&self, tool_action: &ToolAction) -> bool {
+    pub(super) fn client_reports_rejections(&self, tool_action: &ToolAction) -> bool {
         match tool_action {
             ToolAction::Read(_) => self.client_lends_reading,
             ToolAction::Inspect { .. } => false,

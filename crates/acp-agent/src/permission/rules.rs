@@ -90,7 +90,7 @@ impl RuleFiles {
 
     /// Sets the path of the user's rules file. The file may be missing.
     #[must_use]
-    pub fn user(mut self, file: impl Into<PathBuf>) -> Self {
+    pub fn user_rules(mut self, file: impl Into<PathBuf>) -> Self {
         self.user = Some(file.into());
         self
     }
@@ -119,7 +119,7 @@ impl RuleFiles {
     /// Sets an upper limit like [`policy`](Self::policy), which is replaced by the default policy in the user's rules,
     /// if there is one.
     #[must_use]
-    pub fn policy_by_default(mut self, policy: Policy) -> Self {
+    pub fn default_policy(mut self, policy: Policy) -> Self {
         let gives_way = true;
         self.policy = Some(PolicyCeiling {
             policy,
@@ -147,7 +147,7 @@ impl RuleFiles {
             return Ok(CallDecision::Allow(Permit::new(None)));
         };
         let judged = tool_action.clone();
-        let session = PermissionContext::of(workspace);
+        let session = PermissionContext::from_workspace(workspace);
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.decide_action(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
@@ -165,7 +165,9 @@ impl RuleFiles {
         &self,
         session: &PermissionContext,
     ) -> Result<Option<Permissions>, String> {
-        let said = self.read(session).map_err(|why| unreadable_message(&why))?;
+        let said = self
+            .read(session)
+            .map_err(|why| unreadable_rules_message(&why))?;
         let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
         let policy = said.policy.clone();
         let restricts = any || policy.is_some();
@@ -184,11 +186,11 @@ impl RuleFiles {
     ) -> ActionDecision {
         let judged = match self.read(session) {
             Ok(said) => said.decide_action(session, tool_action),
-            Err(why) => ActionDecision::Deny(unreadable_message(&why)),
+            Err(why) => ActionDecision::Deny(unreadable_rules_message(&why)),
         };
         match judged {
             ActionDecision::Deny(why)
-                if self.is_enforced_by_client && session.client_reports_refusals(tool_action) =>
+                if self.is_enforced_by_client && session.client_reports_rejections(tool_action) =>
             {
                 ActionDecision::Ask(PermissionQuestion {
                     asks_each_time: true,
@@ -202,7 +204,7 @@ impl RuleFiles {
 
     fn read(&self, session: &PermissionContext) -> Result<RuleSet, String> {
         let project = match &session.tree {
-            Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
+            Some(_) => Some(Project::find(&session.cwd).map_err(|e| e.to_string())?),
             // The project's files are not accessible here, so the project has no rules.
             None => None,
         };
@@ -214,7 +216,7 @@ impl RuleFiles {
             None => None,
         };
         let rules = match &project {
-            Some(project) => project.rules().map_err(|e| e.to_string())?,
+            Some(project) => project.read_rules().map_err(|e| e.to_string())?,
             None => Vec::new(),
         };
         let answers = self.answers.as_ref().filter(|_| project.is_some());
@@ -237,11 +239,11 @@ pub(crate) fn can_show_name(may: Option<&Permissions>, path: &Path, roots: &Root
 }
 
 /// Returns a note for the model and the user about omitted items, or `None` if nothing was omitted.
-pub(crate) fn left_out_note(what: &str, count: usize) -> Option<String> {
+pub(crate) fn omission_note(what: &str, count: usize) -> Option<String> {
     (count > 0).then(|| format!("{what} omitted due to permission rules: {count}."))
 }
 
-fn unreadable_message(why: &str) -> String {
+fn unreadable_rules_message(why: &str) -> String {
     format!("Permission denied: cannot read the permission rules: {why}.")
 }
 
@@ -259,12 +261,12 @@ impl RuleSet {
     /// Combines all rules with the permissions that apply where no rule matches.
     fn with_rules(&self, mut permissions: Permissions) -> Permissions {
         if let Some(rules) = &self.user {
-            permissions = permissions.user(rules.clone());
+            permissions = permissions.user_rules(rules.clone());
         }
         if let Some(remembered) = &self.remembered {
-            permissions = permissions.remembered(remembered.clone());
+            permissions = permissions.remembered_answers(remembered.clone());
         }
-        permissions.project(self.project.iter().cloned())
+        permissions.project_rules(self.project.iter().cloned())
     }
 
     fn decide_action(
@@ -272,13 +274,15 @@ impl RuleSet {
         session: &PermissionContext,
         tool_action: &ToolAction,
     ) -> ActionDecision {
-        let judged = session.with_roots(|roots| self.weigh(session, roots, tool_action));
+        let judged = session.with_roots(|roots| self.decide_by_mode(session, roots, tool_action));
         judged.unwrap_or_else(|| {
-            ActionDecision::Deny(unreadable_message("cannot open the session's directories"))
+            ActionDecision::Deny(unreadable_rules_message(
+                "cannot open the session's directories",
+            ))
         })
     }
 
-    fn weigh(
+    fn decide_by_mode(
         &self,
         session: &PermissionContext,
         roots: &Roots,
@@ -298,7 +302,7 @@ impl RuleSet {
                 let action = Action::for_command(line, &session.cwd, roots);
                 (action, session.is_sandboxed, false)
             }
-            ToolAction::Other(kind) => (Action::of_kind(kind.clone()), false, false),
+            ToolAction::Other(kind) => (Action::with_kind(kind.clone()), false, false),
         };
         let refused = |by: DecisionSource| {
             ActionDecision::Deny(match by {
@@ -450,7 +454,7 @@ mod tests {
             "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npath = \"secret\"\n",
         )
         .unwrap();
-        let files = RuleFiles::new().user(&file);
+        let files = RuleFiles::new().user_rules(&file);
         let run =
             |mode, line: &str| stand(&files, &session(mode, &cwd), &ToolAction::Run(line.into()));
         assert_eq!(run(Mode::Code, "cargo test --lib"), ActionDecision::Allow);
@@ -514,18 +518,18 @@ mod tests {
                 };
                 assert!(why.starts_with("Permission denied by `--allow"), "{why}");
             };
-            let none = RuleFiles::new().user(&file).policy(Policy::None);
+            let none = RuleFiles::new().user_rules(&file).policy(Policy::None);
             for tool_action in looks.iter().chain(&does).chain([&ls]) {
                 refuses(&none, tool_action);
             }
-            let reads = RuleFiles::new().user(&file).policy(Policy::Reads);
+            let reads = RuleFiles::new().user_rules(&file).policy(Policy::Reads);
             does.iter()
                 .for_each(|tool_action| refuses(&reads, tool_action));
             for tool_action in &looks {
                 assert_eq!(stand(&reads, tool_action), ActionDecision::Allow);
             }
             // A rule allows it, which leaves the decision to the mode.
-            let free = RuleFiles::new().user(&file);
+            let free = RuleFiles::new().user_rules(&file);
             assert_eq!(stand(&reads, &ls), stand(&free, &ls));
             for policy in [Policy::Ask, Policy::All] {
                 let files = free.clone().policy(policy);
@@ -540,8 +544,8 @@ mod tests {
             // A policy that the user did not give yields to the default policy in the user's rules.
             let lenient = dir.path().join("lenient.toml");
             std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
-            let files = RuleFiles::new().user(&lenient);
-            let by_default = files.clone().policy_by_default(Policy::Reads);
+            let files = RuleFiles::new().user_rules(&lenient);
+            let by_default = files.clone().default_policy(Policy::Reads);
             for tool_action in &does {
                 assert_eq!(stand(&by_default, tool_action), stand(&files, tool_action));
                 refuses(&files.clone().policy(Policy::Reads), tool_action);

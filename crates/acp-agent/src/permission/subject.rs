@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::one_line;
+use crate::text::first_line;
 
 /// The subject of an "always" answer, which is remembered for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -24,13 +24,13 @@ pub enum AlwaysSubject {
 
 impl AlwaysSubject {
     /// Returns the text that follows "Always allow" or "Always reject".
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn description(&self) -> String {
         match self {
             Self::Tool(tool) if tool == "edit" => "edits to project files".to_owned(),
             Self::Tool(tool) if tool == "write" => "writing project files".to_owned(),
             Self::Tool(tool) => format!("`{tool}`"),
             Self::Command(command) => {
-                let shown = one_line(command);
+                let shown = first_line(command);
                 match command.lines().count() {
                     _ if shown == *command => format!("exactly `{command}`"),
                     0 | 1 => "exactly this command".to_owned(),

@@ -23,7 +23,7 @@ pub enum StoreEntryKind {
 impl StoreEntryKind {
     /// Returns the kind with this number.
     #[must_use]
-    pub fn of(number: i64) -> Option<Self> {
+    pub fn from_number(number: i64) -> Option<Self> {
         let all = [
             Self::UpdateV1,
             Self::UpdateV2,
@@ -110,7 +110,7 @@ impl StoreEntry {
                 serde_json::from_str(&self.body).map(StoreEntryContent::Compaction)
             }
         };
-        read.map_err(|e| StoreError::Unreadable(e.to_string()))
+        read.map_err(|e| StoreError::Corrupt(e.to_string()))
     }
 }
 

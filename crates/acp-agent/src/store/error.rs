@@ -40,13 +40,13 @@ pub enum StoreError {
     },
     /// The store belongs to another user, who could read or change the sessions.
     #[error("{path} belongs to another user; the session store must be private")]
-    NotOurs {
+    WrongOwner {
         /// The path of the directory, or of a file in it.
         path: String,
     },
     /// A stored entry cannot be parsed.
     #[error("corrupt session entry: {0}")]
-    Unreadable(String),
+    Corrupt(String),
     /// Any other error, as a message.
     #[error("{0}")]
     Failed(String),
@@ -55,7 +55,7 @@ pub enum StoreError {
 impl From<PrivateError> for StoreError {
     fn from(error: PrivateError) -> Self {
         match error {
-            PrivateError::NotOurs { path } => Self::NotOurs { path },
+            PrivateError::WrongOwner { path } => Self::WrongOwner { path },
             PrivateError::Failed(why) => Self::Failed(why),
         }
     }

@@ -47,13 +47,13 @@ impl MemoryStore {
     /// Creates a store with a limit of 256 MiB.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_room(DEFAULT_LIMIT)
+        Self::with_limit(DEFAULT_LIMIT)
     }
 
     /// Creates a store with a size limit, in bytes of entries. Entries that exceed the limit are rejected with
     /// [`StoreError::Full`].
     #[must_use]
-    pub fn with_room(bytes: usize) -> Self {
+    pub fn with_limit(bytes: usize) -> Self {
         Self {
             state: Mutex::default(),
             max_bytes: bytes,
@@ -80,7 +80,7 @@ impl MemoryStoreState {
         version: SessionRevision,
     ) -> Result<&mut MemorySession, StoreError> {
         let session = self.session(id)?;
-        if session.stored.version != version {
+        if session.stored.revision != version {
             return Err(StoreError::Conflict(id.clone()));
         }
         Ok(session)
@@ -127,7 +127,7 @@ impl SessionStore for MemoryStore {
                 properties,
                 created_at: now,
                 updated_at: now,
-                version: SessionRevision::default(),
+                revision: SessionRevision::default(),
                 next_entry: 0,
                 folded_until: 0,
             };
@@ -160,7 +160,7 @@ impl SessionStore for MemoryStore {
                 properties,
                 created_at: now,
                 updated_at: now,
-                version: SessionRevision::default(),
+                revision: SessionRevision::default(),
                 next_entry: stored.next_entry,
                 folded_until: stored.folded_until,
             };
@@ -200,8 +200,8 @@ impl SessionStore for MemoryStore {
             if let Some(properties) = properties {
                 stored.properties = properties;
             }
-            stored.version.0 += 1;
-            Ok(stored.version)
+            stored.revision.0 += 1;
+            Ok(stored.revision)
         }))
     }
 
@@ -215,7 +215,7 @@ impl SessionStore for MemoryStore {
         ready_future(self.with_state(|held| {
             let session = held.session_at_revision(&id, expected)?;
             let entries = session.log.range(from..);
-            let entries = entries.filter(|(_, entry)| which.has(entry.kind));
+            let entries = entries.filter(|(_, entry)| which.includes(entry.kind));
             EntryPage::of(entries.map(|(number, entry)| Ok((*number, entry.clone()))))
         }))
     }
@@ -237,8 +237,8 @@ impl SessionStore for MemoryStore {
                 .collect();
             session.log.extend((from..to).zip(entries.iter().cloned()));
             session.stored.folded_until = to;
-            session.stored.version.0 += 1;
-            let version = session.stored.version;
+            session.stored.revision.0 += 1;
+            let version = session.stored.revision;
             held.bytes = (held.bytes + entries_size(&entries)).saturating_sub(entries_size(&old));
             Ok(version)
         }))

@@ -33,16 +33,16 @@ impl SqliteStore {
     /// Opens the store in this directory, and creates it if it does not exist. Blocks until the store is open.
     ///
     /// # Errors
-    /// The directory belongs to another user ([`StoreError::NotOurs`]), it was written by a newer version of
+    /// The directory belongs to another user ([`StoreError::WrongOwner`]), it was written by a newer version of
     /// this program ([`StoreError::Newer`]), or it cannot be read or written.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        Self::begin(directory).wait()
+        Self::start_opening(directory).wait()
     }
 
     /// Starts to [`open`](Self::open) the store without blocking, for a program that has other work to do in the
     /// meantime.
     #[must_use]
-    pub fn begin(directory: impl AsRef<Path>) -> SqliteOpening {
+    pub fn start_opening(directory: impl AsRef<Path>) -> SqliteOpening {
         let directory = directory.as_ref().to_owned();
         SqliteOpening(SqliteWorker::start(move || open::open(&directory)))
     }
@@ -168,7 +168,7 @@ mod tests {
             .create(id.clone(), SessionProperties::default())
             .await
             .unwrap();
-        let version = store.append(id.clone(), kept.version, vec![entry("kept")], None);
+        let version = store.append(id.clone(), kept.revision, vec![entry("kept")], None);
         let version = version.await.unwrap();
         // For SQLite, a database that may not grow is the same as a full disk.
         let room = |pages: i64| {
@@ -187,7 +187,7 @@ mod tests {
         let find = store.find(id.clone());
         let (big, found) = tokio::join!(big, find);
         assert!(matches!(big, Err(StoreError::Full(_))), "{big:?}");
-        assert_eq!(found.unwrap().version, version);
+        assert_eq!(found.unwrap().revision, version);
         let page = store
             .read(id.clone(), version, EntryFilter::All, 0)
             .await
@@ -227,7 +227,7 @@ mod tests {
         ] {
             let read = store.read(id.clone(), version, which, 0).await;
             assert!(
-                matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind 9")),
+                matches!(&read, Err(StoreError::Corrupt(why)) if why.contains("kind 9")),
                 "{which:?}: {read:?}"
             );
         }

@@ -150,7 +150,7 @@ pub struct StoredSession {
     /// When an entry was last added, with a precision of one millisecond.
     pub updated_at: SystemTime,
     /// The session's current revision.
-    pub version: SessionRevision,
+    pub revision: SessionRevision,
     /// The number that the next entry will have.
     pub next_entry: u64,
     /// The number before which all entries have been folded.
@@ -170,7 +170,7 @@ pub enum EntryFilter {
 }
 
 impl EntryFilter {
-    pub(super) fn has(self, kind: StoreEntryKind) -> bool {
+    pub(super) fn includes(self, kind: StoreEntryKind) -> bool {
         match self {
             Self::All => true,
             Self::Updates => matches!(kind, StoreEntryKind::UpdateV1 | StoreEntryKind::UpdateV2),

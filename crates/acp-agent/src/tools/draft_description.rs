@@ -4,19 +4,19 @@ use acp::v1::ToolKind;
 use serde_json::{Map, Value, json};
 
 use super::tool::{CallDescription, DraftSpec};
-use super::{find, read};
-use crate::text::one_line;
+use super::{find, parse_call};
+use crate::text::first_line;
 use crate::workspace::Workspace;
 
 /// Describes a call by its tool's name only. Returns `None` if the tool is not shown as a tool call.
-pub(crate) fn describe_begun(tool: &str) -> Option<CallDescription> {
+pub(crate) fn describe_by_tool(tool: &str) -> Option<CallDescription> {
     Some(match find(tool) {
         Some(entry) => {
             let draft = entry.draft.as_ref()?;
             CallDescription::new(draft.title, draft.kind.clone(), Vec::new())
         }
         None => CallDescription::new(
-            format!("Call `{}`", one_line(tool)),
+            format!("Call `{}`", first_line(tool)),
             ToolKind::default(),
             Vec::new(),
         ),
@@ -28,7 +28,7 @@ fn draft_spec(tool: &str) -> Option<&'static DraftSpec> {
 }
 
 /// Returns `true` if the arguments of a call describe it better than its tool's name.
-pub(crate) fn will_describe_more(tool: &str) -> bool {
+pub(crate) fn improves_with_arguments(tool: &str) -> bool {
     draft_spec(tool).is_some()
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn describe_partial(
     for needed in draft.required_fields {
         arguments.entry(*needed).or_insert_with(|| json!(""));
     }
-    let call = read(tool, &Value::Object(arguments)).ok()?;
+    let call = parse_call(tool, &Value::Object(arguments)).ok()?;
     Some(call.describe(workspace))
 }
 
@@ -53,12 +53,12 @@ pub(crate) fn describe_partial(
 mod tests {
     use super::*;
     use crate::model::interface::ToolSpec;
-    use crate::tools::specs;
+    use crate::tools::tool_specs;
 
     #[test]
     fn every_tool_is_known_but_the_plan() {
-        let specs = specs();
-        let shown = |spec: &&ToolSpec| will_describe_more(&spec.name);
+        let specs = tool_specs();
+        let shown = |spec: &&ToolSpec| improves_with_arguments(&spec.name);
         let (known, others): (Vec<_>, Vec<_>) = specs.iter().partition(shown);
         let others: Vec<_> = others.iter().map(|spec| spec.name.as_ref()).collect();
         assert_eq!(others, ["plan"]);

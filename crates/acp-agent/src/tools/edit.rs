@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::nearest::{explain_not_found, named};
+use super::nearest::{explain_not_found, list_numbers};
 use super::tool::{
     CallDescription, DraftSpec, TextChange, Tool, ToolExecution, ToolFuture, ToolInvocation,
     ToolOutput, location,
@@ -81,14 +81,14 @@ impl EditTool {
     /// Computes the change to the current text of the file.
     async fn compute_change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
-        let Some(old) = workspace.read_if_there(&path).await? else {
+        let Some(old) = workspace.read_if_exists(&path).await? else {
             return Err(ToolFailure::failed(format!(
                 "File not found: `{}`.",
                 self.path
             )));
         };
         // Models write `\n`, whatever line endings the file has.
-        let form = TextForm::of(&old);
+        let form = TextForm::detect(&old);
         let search = match old.contains(&self.search) {
             true => self.search.as_str().into(),
             false => form.apply_line_ends(&self.search),
@@ -150,7 +150,7 @@ fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
             Err(format!(
                 "the text occurs {} times, starting on lines {}. Add surrounding lines to make it unique, or set `replace_all` to change every occurrence.",
                 lines.len(),
-                named(&lines)
+                list_numbers(&lines)
             ))
         }
         (None, _) => Err(explain_not_found(file, search)),

@@ -17,9 +17,9 @@ use super::tool::{
 use crate::permission::action::ToolAction;
 use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
-use crate::permission::rules::{can_show_name, left_out_note};
-use crate::reported_call::text;
-use crate::text::{fenced, one_line};
+use crate::permission::rules::{can_show_name, omission_note};
+use crate::reported_call::text_content;
+use crate::text::{code_block, first_line};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
@@ -53,7 +53,7 @@ pub(super) struct GlobFilter {
 
 impl GlobFilter {
     /// Creates a filter for the files under `path` that match `glob`, or for all of them if `glob` is `None`.
-    pub(super) fn of(path: &Path, glob: Option<&str>) -> Result<Self, String> {
+    pub(super) fn new(path: &Path, glob: Option<&str>) -> Result<Self, String> {
         let mut builder = OverrideBuilder::new(path);
         let mut hidden = false;
         if let Some(glob) = glob {
@@ -107,7 +107,7 @@ impl ToolInvocation for GlobTool {
 
     fn describe(&self, workspace: &Workspace) -> CallDescription {
         let path = workspace.absolute_path(&self.path);
-        let mut title = format!("Find `{}`", one_line(&self.pattern));
+        let mut title = format!("Find `{}`", first_line(&self.pattern));
         if !self.path.is_empty() {
             title.push_str(&format!(" under `{}`", workspace.display_path(&path)));
         }
@@ -133,8 +133,11 @@ impl GlobTool {
     ) -> Result<ToolOutput, ToolFailure> {
         let workspace = execution.workspace;
         let path = PathBuf::from(workspace.absolute_path(&self.path));
-        let names = GlobFilter::of(&path, Some(&self.pattern)).map_err(ToolFailure::Failed)?;
-        let (rules, session) = (execution.rules.clone(), PermissionContext::of(workspace));
+        let names = GlobFilter::new(&path, Some(&self.pattern)).map_err(ToolFailure::Failed)?;
+        let (rules, session) = (
+            execution.rules.clone(),
+            PermissionContext::from_workspace(workspace),
+        );
         let found = workspace
             .with_tree(move |tree, demand| {
                 let may = rules.read_permissions(&session)?;
@@ -162,12 +165,12 @@ impl GlobTool {
             .collect();
         let (mut model_text, content) = match all {
             0 => ("No files match.".to_owned(), "No files match.".to_owned()),
-            _ => (lines.clone(), fenced(&lines)),
+            _ => (lines.clone(), code_block(&lines)),
         };
-        let mut content = vec![text(content)];
-        if let Some(withheld) = left_out_note("Files", found.withheld_count) {
+        let mut content = vec![text_content(content)];
+        if let Some(withheld) = omission_note("Files", found.withheld_count) {
             model_text.push_str(&format!("\n{withheld}"));
-            content.push(text(withheld));
+            content.push(text_content(withheld));
         }
         let data = json!({ "files": all, "truncated": found.has_more || all > shown });
         let mut output = ToolOutput::completed(model_text, content, data);
@@ -219,7 +222,7 @@ mod tests {
 
     #[test]
     fn hidden_files_are_named_or_left_out() {
-        let names = |glob: &str| GlobFilter::of(Path::new("/w"), Some(glob)).unwrap();
+        let names = |glob: &str| GlobFilter::new(Path::new("/w"), Some(glob)).unwrap();
         for glob in [".github/**", "**/.env", "/w/.git", "./.x"] {
             assert!(names(glob).includes_hidden, "{glob}");
         }
@@ -229,6 +232,6 @@ mod tests {
         let src = names("/w/src/*.rs").overrides;
         assert!(src.matched("/w/src/a.rs", false).is_whitelist());
         assert!(!src.matched("/w/other/src/a.rs", false).is_whitelist());
-        assert!(GlobFilter::of(Path::new("/w"), Some("a[")).is_err());
+        assert!(GlobFilter::new(Path::new("/w"), Some("a[")).is_err());
     }
 }

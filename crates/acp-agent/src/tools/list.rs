@@ -14,9 +14,9 @@ use super::tool::{
 use crate::permission::action::ToolAction;
 use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
-use crate::permission::rules::{can_show_name, left_out_note};
-use crate::reported_call::text;
-use crate::text::fenced;
+use crate::permission::rules::{can_show_name, omission_note};
+use crate::reported_call::text_content;
+use crate::text::code_block;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::TreeEntryKind;
@@ -80,7 +80,7 @@ impl ListTool {
         let path = PathBuf::from(execution.workspace.absolute_path(&self.path));
         let (rules, session) = (
             execution.rules.clone(),
-            PermissionContext::of(execution.workspace),
+            PermissionContext::from_workspace(execution.workspace),
         );
         let (entries, truncated, withheld) = execution
             .workspace
@@ -117,17 +117,17 @@ impl ListTool {
         if truncated {
             lines.push_str(&format!("… more entries omitted (limit: {MAX_ENTRIES})\n"));
         }
-        let withheld = left_out_note("Entries", withheld);
+        let withheld = omission_note("Entries", withheld);
         let mut shown = Vec::new();
         if !entries.is_empty() {
-            shown.push(text(fenced(&lines)));
+            shown.push(text_content(code_block(&lines)));
         } else if withheld.is_none() {
             lines.push_str("The directory is empty.");
-            shown.push(text("The directory is empty."));
+            shown.push(text_content("The directory is empty."));
         }
         if let Some(withheld) = withheld {
             lines.push_str(&withheld);
-            shown.push(text(withheld));
+            shown.push(text_content(withheld));
         }
         let data = json!({ "entries": listed, "truncated": truncated });
         Ok(ToolOutput::completed(lines, shown, data))

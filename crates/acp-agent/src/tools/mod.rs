@@ -81,7 +81,7 @@ pub(crate) fn find(tool: &str) -> Option<&'static ToolEntry> {
 ///
 /// # Errors
 /// There is no such tool, or it does not accept these arguments.
-pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocation>, String> {
+pub(crate) fn parse_call(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocation>, String> {
     match find(tool) {
         Some(entry) => (entry.read)(arguments),
         None => {
@@ -93,7 +93,7 @@ pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Box<dyn ToolInvocati
 }
 
 /// Returns the descriptions of all tools for a model.
-pub(crate) fn specs() -> Vec<ToolSpec> {
+pub(crate) fn tool_specs() -> Vec<ToolSpec> {
     let tools = TOOLS.iter();
     tools
         .map(|entry| ToolSpec {
@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn wrong_calls_are_explained() {
-        let error = super::read("frob", &json!({})).unwrap_err();
+        let error = super::parse_call("frob", &json!({})).unwrap_err();
         assert!(error.contains("Unknown tool `frob`"), "{error}");
-        let error = super::read("read", &json!({"path": 3})).unwrap_err();
+        let error = super::parse_call("read", &json!({"path": 3})).unwrap_err();
         assert!(error.contains("Invalid arguments for `read`"), "{error}");
-        assert!(super::read("list", &Value::Null).is_ok());
+        assert!(super::parse_call("list", &Value::Null).is_ok());
     }
 
     #[test]
     fn every_tool_has_a_schema() {
-        for spec in specs() {
+        for spec in tool_specs() {
             assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
         }
     }

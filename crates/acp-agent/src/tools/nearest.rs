@@ -55,7 +55,7 @@ pub(super) fn explain_not_found(file: &str, search: &str) -> String {
         return format!(
             "no match. The first line of the search text is part of {} {}.",
             if part.len() == 1 { "line" } else { "lines" },
-            named(&part)
+            list_numbers(&part)
         );
     }
     let comparable = |line: &&str| !line.trim().is_empty() && line.len() <= MAX_COMPARED_BYTES;
@@ -89,7 +89,10 @@ fn describe_difference(lines: &[&str], wanted: &[&str], start: usize, same: &[us
         [_] => String::new(),
         _ => {
             let numbers: Vec<usize> = same.iter().map(|start| start + 1).collect();
-            format!(" (the first line occurs on lines {})", named(&numbers))
+            format!(
+                " (the first line occurs on lines {})",
+                list_numbers(&numbers)
+            )
         }
     };
     let found = wanted.iter().enumerate().find(differs);
@@ -135,7 +138,7 @@ fn quote_line(line: &str) -> String {
 }
 
 /// Lists line numbers, up to the limit.
-pub(super) fn named(lines: &[usize]) -> String {
+pub(super) fn list_numbers(lines: &[usize]) -> String {
     let mut named: Vec<String> = lines
         .iter()
         .take(MAX_NUMBERS)

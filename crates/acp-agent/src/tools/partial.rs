@@ -4,19 +4,19 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Returns the complete members of an incomplete JSON object.
-pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
+pub(crate) fn complete_members(written: &str) -> Map<String, Value> {
     // A number or a word at the end may be incomplete.
     let ends = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let written = written.trim_end_matches(ends);
     let mut members = Map::new();
     let mut json = serde_json::Deserializer::from_str(written);
     // The error at the end of the text is expected. The members before it have been collected.
-    let _unfinished = json.deserialize_map(WholeMembers(&mut members));
+    let _unfinished = json.deserialize_map(CompleteMembers(&mut members));
     members
 }
 
 /// Parses an incomplete JSON object for display. Includes a string that is not complete yet.
-pub(crate) fn so_far(written: &str) -> Value {
+pub(crate) fn parse_partial(written: &str) -> Value {
     let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
     // The text may end inside an escape sequence, or between the two of a surrogate pair.
     let unfinished = |at: &usize| {
@@ -27,13 +27,13 @@ pub(crate) fn so_far(written: &str) -> Value {
     let ends = std::iter::once(written.len()).chain(escapes.filter(unfinished));
     let mut texts = ends.filter_map(|end| written.get(..end));
     let object = texts.find_map(|text| ended(text).ok());
-    object.unwrap_or_else(|| Value::Object(whole_members(written)))
+    object.unwrap_or_else(|| Value::Object(complete_members(written)))
 }
 
 /// A visitor that collects members until the first incomplete one.
-struct WholeMembers<'a>(&'a mut Map<String, Value>);
+struct CompleteMembers<'a>(&'a mut Map<String, Value>);
 
-impl<'de> Visitor<'de> for WholeMembers<'_> {
+impl<'de> Visitor<'de> for CompleteMembers<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -73,7 +73,7 @@ mod tests {
             ("[1, 2]", json!({})),
             ("no JSON", json!({})),
         ] {
-            assert_eq!(Value::Object(whole_members(written)), whole, "{written}");
+            assert_eq!(Value::Object(complete_members(written)), whole, "{written}");
         }
     }
 
@@ -87,17 +87,17 @@ mod tests {
         let all = whole["text"].as_str().unwrap();
         let mut longest = 0;
         for (end, _) in written.char_indices().filter(|(at, _)| *at >= from) {
-            let shown = so_far(&written[..end]);
+            let shown = parse_partial(&written[..end]);
             assert_eq!(shown["path"], "a");
             let text = shown["text"].as_str().unwrap();
             assert!(all.starts_with(text), "{text:?} of {:?}", &written[..end]);
             assert!(text.len() + 8 > longest, "{text:?}");
             longest = longest.max(text.len());
         }
-        assert_eq!(so_far(r#"{"path": "a", "te"#), json!({"path": "a"}));
+        assert_eq!(parse_partial(r#"{"path": "a", "te"#), json!({"path": "a"}));
         let behind = json!({"text": "a\nb"});
-        assert_eq!(so_far(r#"{"text":"a\nb","line":3"#), behind);
-        assert_eq!(so_far("[1"), json!({}));
-        assert_eq!(so_far(r#"{"path": "a"}"#), json!({"path": "a"}));
+        assert_eq!(parse_partial(r#"{"text":"a\nb","line":3"#), behind);
+        assert_eq!(parse_partial("[1"), json!({}));
+        assert_eq!(parse_partial(r#"{"path": "a"}"#), json!({"path": "a"}));
     }
 }

@@ -69,7 +69,7 @@ impl ToolInvocation for PlanTool {
         CallDescription::new("Plan", ToolKind::Think, Vec::new())
     }
 
-    fn run_hidden<'a>(&'a self, workspace: &'a Workspace) -> Option<ToolFuture<'a>> {
+    fn run_unreported<'a>(&'a self, workspace: &'a Workspace) -> Option<ToolFuture<'a>> {
         Some(Box::pin(self.show(workspace)))
     }
 
@@ -99,7 +99,7 @@ impl PlanTool {
     }
 
     async fn show(&self, workspace: &Workspace) -> Result<ToolOutput, ToolFailure> {
-        workspace.turn.plan(self.entries()).await?;
+        workspace.turn.set_plan(self.entries()).await?;
         Ok(ToolOutput {
             status: ToolStatus::Done,
             text: "Plan updated.".to_owned(),

@@ -17,8 +17,8 @@ use super::tool::{
 };
 use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
-use crate::reported_call::text;
-use crate::text::{fenced, head};
+use crate::reported_call::text_content;
+use crate::text::{code_block, head};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::DirectoryTree;
@@ -172,7 +172,7 @@ impl ReadTool {
         let more = cut || lines.next().is_some();
         // A model that sets a limit knows that there may be more lines.
         let unsaid = more && (cut || self.limit.is_none());
-        let mut shown = vec![text(fenced(&kept))];
+        let mut shown = vec![text_content(code_block(&kept))];
         if unsaid {
             let last = first + count - 1;
             if !model_text.ends_with('\n') {
@@ -182,13 +182,13 @@ impl ReadTool {
                 "[Truncated after line {last}. Continue with `line`: {}.]\n",
                 last + 1
             ));
-            shown.push(text("Truncated."));
+            shown.push(text_content("Truncated."));
         } else if count == 0 && limit > 0 {
             model_text = match first {
                 1 => "[The file is empty.]".to_owned(),
                 _ => format!("[The file ends before line {first}.]"),
             };
-            shown = vec![text(model_text.as_str())];
+            shown = vec![text_content(model_text.as_str())];
         }
         let data = json!({ "lines": count, "truncated": more });
         Ok(ToolOutput::completed(model_text, shown, data))

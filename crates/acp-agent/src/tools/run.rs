@@ -16,10 +16,10 @@ use crate::model::message::ToolStatus;
 use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::subject::AlwaysSubject;
-use crate::reported_call::text;
-use crate::text::{fenced, head, one_line, tail};
+use crate::reported_call::text_content;
+use crate::text::{code_block, first_line, head, tail};
 use crate::workspace::Workspace;
-use crate::workspace::process::{CommandOutput, CommandProcess, ProcessNews};
+use crate::workspace::process::{CommandOutput, CommandProcess, ProcessEvents};
 use crate::workspace::tool_failure::ToolFailure;
 
 /// How many bytes from the start of the output are returned.
@@ -77,12 +77,12 @@ impl ToolInvocation for RunTool {
     }
 
     fn describe(&self, _: &Workspace) -> CallDescription {
-        let line = one_line(&self.command);
+        let line = first_line(&self.command);
         let mut about =
             CallDescription::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
         if line != self.command {
             // The user must see the whole command before allowing it.
-            about.content.push(text(fenced(&self.command)));
+            about.content.push(text_content(code_block(&self.command)));
         }
         about
     }
@@ -148,7 +148,7 @@ enum OutputView {
     /// In a client terminal.
     Client,
     /// In a terminal of the agent that the client displays.
-    Terminal(DisplayTerminal, Arc<ProcessNews>),
+    Terminal(DisplayTerminal, Arc<ProcessEvents>),
     /// As text in the tool call. Each update contains all of the output.
     Text,
 }
@@ -160,12 +160,12 @@ impl OutputView {
         process: &CommandProcess,
     ) -> acp::Result<Self> {
         let turn = &execution.workspace.turn;
-        let (view, content) = match process.news() {
+        let (view, content) = match process.events() {
             None => (Self::Client, process.content()),
             Some(news) if turn.client().supports_display_terminals() => {
                 let (call, command) = (execution.handle.id().clone(), news.command());
                 let terminal = turn
-                    .display_terminal(call, &command, Some(turn.cwd()))
+                    .show_display_terminal(call, &command, Some(turn.cwd()))
                     .await?;
                 let content = terminal.as_content();
                 (Self::Terminal(terminal, Arc::clone(news)), Some(content))
@@ -174,7 +174,7 @@ impl OutputView {
         };
         if let Some(content) = content {
             execution.terminals.push(content.clone());
-            execution.handle.content(vec![content]).await?;
+            execution.handle.set_content(vec![content]).await?;
         }
         Ok(view)
     }
@@ -187,11 +187,11 @@ impl OutputView {
     ) -> acp::Result<()> {
         match self {
             Self::Client => Ok(()),
-            Self::Terminal(terminal, news) => terminal.output(news.take().as_bytes()).await,
+            Self::Terminal(terminal, news) => terminal.append_output(news.take().as_bytes()).await,
             Self::Text => {
                 let printed = process.output().await?;
-                let content = text(fenced(tail(&printed.text, MAX_TAIL_BYTES)));
-                execution.handle.content(vec![content]).await
+                let content = text_content(code_block(tail(&printed.text, MAX_TAIL_BYTES)));
+                execution.handle.set_content(vec![content]).await
             }
         }
     }
@@ -211,7 +211,7 @@ impl OutputView {
         };
         let rest = news.take();
         if !rest.is_empty() {
-            terminal.output(rest.as_bytes()).await?;
+            terminal.append_output(rest.as_bytes()).await?;
         }
         terminal.set_exited(news.exit().unwrap_or_default()).await
     }
@@ -271,10 +271,10 @@ fn command_output(
     let success = status.exit_code == Some(0);
     let mut content = execution.terminals.clone();
     if content.is_empty() && !kept.is_empty() {
-        content.push(text(fenced(&kept)));
+        content.push(text_content(code_block(&kept)));
     }
     if !success || content.is_empty() {
-        content.push(text(ended.as_str()));
+        content.push(text_content(ended.as_str()));
     }
     let data = json!({
         "exitCode": status.exit_code,

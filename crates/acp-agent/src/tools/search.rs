@@ -18,9 +18,9 @@ use super::tool::{
 use crate::permission::action::ToolAction;
 use crate::permission::context::PermissionContext;
 use crate::permission::permit::Permit;
-use crate::permission::rules::left_out_note;
-use crate::reported_call::text;
-use crate::text::{fenced, head, one_line};
+use crate::permission::rules::omission_note;
+use crate::reported_call::text_content;
+use crate::text::{code_block, first_line, head};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 use crate::workspace::tree::{CancelFlag, DirectoryTree, WalkStep};
@@ -108,7 +108,7 @@ impl ToolInvocation for SearchTool {
 
     fn describe(&self, workspace: &Workspace) -> CallDescription {
         let path = workspace.absolute_path(&self.path);
-        let mut title = format!("Search for `{}`", one_line(&self.pattern));
+        let mut title = format!("Search for `{}`", first_line(&self.pattern));
         if let Some(glob) = &self.glob {
             title.push_str(&format!(" in `{glob}`"));
         }
@@ -142,10 +142,13 @@ impl SearchTool {
             return Err(ToolFailure::failed(why));
         }
         let path = PathBuf::from(workspace.absolute_path(&self.path));
-        let names = GlobFilter::of(&path, self.glob.as_deref()).map_err(ToolFailure::Failed)?;
+        let names = GlobFilter::new(&path, self.glob.as_deref()).map_err(ToolFailure::Failed)?;
         let matcher = self.build_matcher().map_err(ToolFailure::Failed)?;
         let context = usize::try_from(self.context).unwrap_or_default();
-        let (rules, session) = (execution.rules.clone(), PermissionContext::of(workspace));
+        let (rules, session) = (
+            execution.rules.clone(),
+            PermissionContext::from_workspace(workspace),
+        );
         let found = workspace
             .with_tree(move |tree, demand| {
                 let may = rules.read_permissions(&session)?;
@@ -191,16 +194,16 @@ impl SearchTool {
             lines.push_str(&more);
             model_text.push_str(&more);
         }
-        let mut shown = vec![text(match found.lines.is_empty() {
+        let mut shown = vec![text_content(match found.lines.is_empty() {
             true => "No matches.".to_owned(),
-            false => fenced(&lines),
+            false => code_block(&lines),
         })];
         if found.lines.is_empty() {
             model_text = "No matches.".to_owned();
         }
-        if let Some(withheld) = left_out_note("Files", found.withheld_count) {
+        if let Some(withheld) = omission_note("Files", found.withheld_count) {
             model_text.push_str(&format!("\n{withheld}"));
-            shown.push(text(withheld));
+            shown.push(text_content(withheld));
         }
         let matches = found.lines.iter().filter(|line| line.is_match);
         let places: Vec<ToolCallLocation> = matches
@@ -256,7 +259,7 @@ fn find_matches(
                 matches: &mut found,
                 has_gap: false,
             };
-            if let Err(error) = searcher.search_reader(matcher, demand.reader(opened), sink) {
+            if let Err(error) = searcher.search_reader(matcher, demand.wrap_reader(opened), sink) {
                 tracing::debug!(file = %file.display(), %error, "cannot search a file");
             }
             found.file_count += usize::from(found.match_count > before);

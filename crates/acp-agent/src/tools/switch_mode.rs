@@ -13,7 +13,7 @@ use crate::mode::{self, Mode};
 use crate::model::message::ToolStatus;
 use crate::permission::ask;
 use crate::permission::permit::Permit;
-use crate::reported_call::text;
+use crate::reported_call::text_content;
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
@@ -51,7 +51,7 @@ impl ToolInvocation for SwitchModeTool {
     }
 
     fn describe(&self, _: &Workspace) -> CallDescription {
-        let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
+        let content = (!self.plan.is_empty()).then(|| text_content(self.plan.as_str()));
         CallDescription {
             title: TITLE.to_owned(),
             kind: ToolKind::SwitchMode,
@@ -60,7 +60,7 @@ impl ToolInvocation for SwitchModeTool {
         }
     }
 
-    fn asks_for_itself(&self) -> bool {
+    fn requests_own_permission(&self) -> bool {
         true
     }
 
@@ -100,7 +100,8 @@ impl SwitchModeTool {
                     .status(ToolCallStatus::Pending)
                     .content(self.describe(execution.workspace).content);
                 let offered = options.iter().map(|(_, option)| option.clone()).collect();
-                let chosen = ask::choice(&execution.workspace.turn, update, offered).await?;
+                let chosen =
+                    ask::request_choice(&execution.workspace.turn, update, offered).await?;
                 let chosen = options
                     .into_iter()
                     .find(|(_, option)| option.option_id == chosen);
@@ -128,7 +129,7 @@ impl SwitchModeTool {
         };
         Ok(ToolOutput::completed(
             summary,
-            vec![text(content)],
+            vec![text_content(content)],
             json!({ "mode": mode.as_str() }),
         ))
     }
@@ -137,17 +138,17 @@ impl SwitchModeTool {
 /// Returns the options of the permission request, each with the mode that it selects. Returns `None` if no permission
 /// is needed, because the requested mode allows no more than the current one.
 fn mode_options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
-    let code = ask::option(
+    let code = ask::permission_option(
         "Yes, and change files without asking",
         PermissionOptionKind::AllowAlways,
     );
-    let ask = ask::option(
+    let ask = ask::permission_option(
         "Yes, and manually accept actions",
         PermissionOptionKind::AllowOnce,
     );
     let (code, ask) = ((Some(Mode::Code), code), (Some(Mode::Ask), ask));
     let reject = |name: &str| {
-        let option = ask::option(name, PermissionOptionKind::RejectOnce);
+        let option = ask::permission_option(name, PermissionOptionKind::RejectOnce);
         (None, option)
     };
     match (now, wanted) {
@@ -165,7 +166,7 @@ fn rejected_output(stays: Mode) -> ToolOutput {
     let summary = format!("Rejected by the user. The session stays in {stays} mode.");
     ToolOutput {
         status: ToolStatus::Rejected,
-        content: Some(vec![text(summary.as_str())]),
+        content: Some(vec![text_content(summary.as_str())]),
         text: summary,
         locations: None,
         images: Vec::new(),

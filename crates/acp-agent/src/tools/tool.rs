@@ -13,7 +13,7 @@ use crate::permission::action::ToolAction;
 use crate::permission::permit::Permit;
 use crate::permission::rules::RuleFiles;
 use crate::permission::subject::AlwaysSubject;
-use crate::reported_call::{ReportedCall, text};
+use crate::reported_call::{ReportedCall, text_content};
 use crate::workspace::Workspace;
 use crate::workspace::tool_failure::ToolFailure;
 
@@ -67,7 +67,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     }
 
     /// Returns `true` if the tool requests permission itself. It then starts without a permission request.
-    fn asks_for_itself(&self) -> bool {
+    fn requests_own_permission(&self) -> bool {
         false
     }
 
@@ -88,7 +88,7 @@ pub(crate) trait ToolInvocation: Debug + Send + Sync {
     }
 
     /// Runs the call if the tool is not shown as a tool call. Otherwise returns `None`.
-    fn run_hidden<'a>(&'a self, _: &'a Workspace) -> Option<ToolFuture<'a>> {
+    fn run_unreported<'a>(&'a self, _: &'a Workspace) -> Option<ToolFuture<'a>> {
         None
     }
 
@@ -153,7 +153,7 @@ impl ToolOutput {
         let why = why.into();
         Self {
             status: ToolStatus::Rejected,
-            content: Some(vec![text(why.as_str())]),
+            content: Some(vec![text_content(why.as_str())]),
             text: why,
             locations: None,
             data: json!({ "rejected": true }),

@@ -74,9 +74,9 @@ impl WriteTool {
     /// Computes the change to the current text of the file.
     async fn change(&self, workspace: &Workspace) -> Result<TextChange, ToolFailure> {
         let path = workspace.absolute_path(&self.path);
-        let old = workspace.read_if_there(&path).await?;
+        let old = workspace.read_if_exists(&path).await?;
         // Models write `\n`, and most clients write the text unchanged.
-        let form = old.as_deref().map(TextForm::of).unwrap_or_default();
+        let form = old.as_deref().map(TextForm::detect).unwrap_or_default();
         Ok(TextChange {
             path,
             old,

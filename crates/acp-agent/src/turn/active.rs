@@ -34,7 +34,7 @@ impl<'a> ActiveTurn<'a> {
     /// Adds the cost of this usage to the cost of the session, if the model's price is known.
     pub(crate) async fn add_cost(&self, usage: TokenUsage) -> acp::Result<()> {
         if let Some(price) = self.model().price() {
-            let cost = price.of(&usage);
+            let cost = price.cost(&usage);
             self.state.add_cost(cost).await?;
         }
         Ok(())
@@ -45,13 +45,16 @@ impl<'a> ActiveTurn<'a> {
         let spent = self.state.cost();
         let mut usage = UsageUpdate::new(filled, window);
         usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
-        self.workspace.turn.usage(usage).await
+        self.workspace.turn.report_usage(usage).await
     }
 
     /// Shows a notice to the user. It is sent as a thought, because it must not look like a response of the model, and
     /// every client shows thoughts.
     pub(super) async fn send_notice(&self, text: &str) -> acp::Result<()> {
         // Clients join the thoughts of the model that may follow to this one.
-        self.workspace.turn.thought(format!("{text}\n\n")).await
+        self.workspace
+            .turn
+            .send_thought(format!("{text}\n\n"))
+            .await
     }
 }

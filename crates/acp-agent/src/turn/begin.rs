@@ -29,8 +29,8 @@ impl ActiveTurn<'_> {
         content: Vec<ContentBlock>,
     ) -> acp::Result<TurnStart> {
         let (turn, state) = (&self.workspace.turn, self.state);
-        if let Some(title) = state.name(&content).await? {
-            turn.title(title).await?;
+        if let Some(title) = state.derive_title(&content).await? {
+            turn.set_title(title).await?;
         }
         if let Err(error) = wait_for_servers(&state.servers, self.workspace).await {
             // Keep the prompt even if the turn is cancelled while it waits for servers.
@@ -50,7 +50,7 @@ impl ActiveTurn<'_> {
                 return self.finish_with_text(conversation, why).await;
             }
         };
-        if !self.model().understands() {
+        if !self.model().understands_language() {
             state
                 .add_message(conversation, ModelMessage::User(content))
                 .await?;
@@ -64,7 +64,7 @@ impl ActiveTurn<'_> {
                     self.send_notice(&format!("Ignoring a custom command: {wrong}"))
                         .await?;
                 }
-                match commands.read(text).map_err(acp::Error::invalid_params)? {
+                match commands.parse(text).map_err(acp::Error::invalid_params)? {
                     PromptInput::Help => {
                         let help = commands.help();
                         drop(commands);
@@ -83,7 +83,7 @@ impl ActiveTurn<'_> {
             }
             None => None,
         };
-        let content = content::for_model(content, self.workspace);
+        let content = content::convert_for_model(content, self.workspace);
         state
             .add_message(conversation, ModelMessage::User(content))
             .await?;
@@ -98,7 +98,7 @@ impl ActiveTurn<'_> {
             state.client_prompt.as_ref(),
         )
         .await;
-        conversation.instruct(instructions.map_err(to_protocol_error)?);
+        conversation.set_instructions(instructions.map_err(to_protocol_error)?);
         Ok(TurnStart::RunModel)
     }
 
@@ -109,9 +109,9 @@ impl ActiveTurn<'_> {
         text: String,
     ) -> acp::Result<TurnStart> {
         let (turn, state) = (&self.workspace.turn, self.state);
-        turn.message(&text).await?;
+        turn.send_message(&text).await?;
         state
-            .add_message(conversation, ModelMessage::said(text))
+            .add_message(conversation, ModelMessage::from_text(text))
             .await?;
         Ok(TurnStart::Answered)
     }

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 
 use super::active::ActiveTurn;
 use super::draft_calls::DraftInterruption;
-use super::report::{failed_output, finish, unreadable, whole};
+use super::report::{complete_update, failed_output, finish, invalid_arguments_message};
 use crate::mode::Mode;
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::permission::ask::{self, AskOutcome};
 use crate::permission::rules::CallDecision;
-use crate::reported_call::{ReportedCall, text};
+use crate::reported_call::{ReportedCall, text_content};
 use crate::tools;
 use crate::tools::switch_mode::SwitchModeTool;
 use crate::tools::tool::{TextChange, ToolExecution, ToolInvocation, ToolOutput};
@@ -32,19 +32,19 @@ impl ActiveTurn<'_> {
             images: output.images,
         };
         if let Value::String(written) = &request.arguments {
-            let why = unreadable(written);
+            let why = invalid_arguments_message(written);
             return self.reject_call(request, shown, why).await.map(result);
         }
         let servers = &self.state.servers;
         let call = match servers.call(self.tools, &request.tool, &request.arguments) {
             Some(call) => call.map(|call| Box::new(call) as Box<dyn ToolInvocation>),
-            None => tools::read(&request.tool, &request.arguments),
+            None => tools::parse_call(&request.tool, &request.arguments),
         };
         let call = match call {
             Ok(call) => call,
             Err(why) => return self.reject_call(request, shown, why).await.map(result),
         };
-        if let Some(outcome) = call.run_hidden(self.workspace) {
+        if let Some(outcome) = call.run_unreported(self.workspace) {
             return match outcome.await {
                 Ok(output) => Ok(result(output)),
                 Err(ToolFailure::Stop(error)) => Err(error),
@@ -57,7 +57,7 @@ impl ActiveTurn<'_> {
         if call.may_change() && self.state.mode() == Mode::Architect {
             let left = self.leave_architect_mode(&*call).await;
             if let (Err(_), Some(shown)) = (&left, &shown) {
-                DraftInterruption::of(&left).tell(shown).await?;
+                DraftInterruption::of(&left).report_to(shown).await?;
             }
             let left = left?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);
@@ -128,7 +128,7 @@ impl ActiveTurn<'_> {
             .raw_input(arguments);
         let handle = match shown {
             Some(handle) => {
-                handle.defer_update(whole(&report));
+                handle.defer_update(complete_update(&report));
                 handle
             }
             None => ReportedCall::begin(&self.workspace.turn, report.clone()).await?,
@@ -152,7 +152,7 @@ impl ActiveTurn<'_> {
             }
             Err(ToolFailure::Failed(why) | ToolFailure::NotFound(why)) => {
                 let mut content = terminals;
-                content.push(text(&why));
+                content.push(text_content(&why));
                 let update = handle.new_update().status(ToolCallStatus::Failed);
                 let update = update.content(content);
                 let update = update.raw_output(json!({ "error": why }));
@@ -203,7 +203,7 @@ impl ActiveTurn<'_> {
             AskOutcome::Rejected(why) => return Ok(ToolOutput::rejected(why)),
         };
         execution.preview = change;
-        if !call.asks_for_itself() {
+        if !call.requests_own_permission() {
             execution.handle.start().await?;
         }
         call.run(execution, permit).await

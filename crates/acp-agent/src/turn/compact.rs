@@ -4,25 +4,25 @@ use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, St
 use jiff::Timestamp;
 
 use super::active::ActiveTurn;
-use crate::context::compaction::{Compaction, KeptTail, last_prompt, size_of};
+use crate::context::compaction::{Compaction, KeptTail, conversation_size, last_prompt};
 use crate::context::compaction_update::{show_compaction, shows_compaction};
 use crate::context::conversation::{BYTES_PER_TOKEN, Conversation};
 use crate::context::summary;
-use crate::model::error::{ModelError, failure};
+use crate::model::error::{ModelError, to_acp_error};
 use crate::model::message::ModelMessage;
 
 /// A plan for compacting a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RoomPlan {
+enum CompactionPlan {
     /// It is enough to truncate long tool results.
-    CutResults,
+    TruncateResults,
     Summarize(KeptTail),
     /// There is nothing in the conversation that can be omitted.
     Nothing,
 }
 
 /// Why a conversation was not compacted.
-enum RoomFailure {
+enum CompactionFailure {
     /// There is nothing in the conversation that can be omitted.
     NothingToCompact,
     Model(ModelError),
@@ -30,7 +30,7 @@ enum RoomFailure {
     Stop(acp::Error),
 }
 
-impl RoomFailure {
+impl CompactionFailure {
     fn reason(&self) -> String {
         match self {
             Self::NothingToCompact => "nothing in the conversation can be omitted".to_owned(),
@@ -40,7 +40,7 @@ impl RoomFailure {
     }
 }
 
-impl From<acp::Error> for RoomFailure {
+impl From<acp::Error> for CompactionFailure {
     fn from(error: acp::Error) -> Self {
         Self::Stop(error)
     }
@@ -49,7 +49,7 @@ impl From<acp::Error> for RoomFailure {
 impl ActiveTurn<'_> {
     /// Runs a round. Compacts the conversation first if the context window is nearly full, and compacts and retries if
     /// the round does not fit.
-    pub(crate) async fn run_round_with_room(
+    pub(crate) async fn run_round_compacting(
         &self,
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
@@ -58,8 +58,8 @@ impl ActiveTurn<'_> {
             match self.compact(conversation).await {
                 Ok(()) => {}
                 // The window still has space, and compaction may be possible later.
-                Err(RoomFailure::NothingToCompact) => conversation.defer_compaction(),
-                Err(RoomFailure::Model(error)) => {
+                Err(CompactionFailure::NothingToCompact) => conversation.defer_compaction(),
+                Err(CompactionFailure::Model(error)) => {
                     conversation.defer_compaction();
                     let why = error.message;
                     self.send_notice(&format!(
@@ -67,7 +67,7 @@ impl ActiveTurn<'_> {
                     ))
                     .await?;
                 }
-                Err(RoomFailure::Stop(error)) => return Err(error),
+                Err(CompactionFailure::Stop(error)) => return Err(error),
             }
         }
         let ended = self.round(conversation).await;
@@ -80,14 +80,14 @@ impl ActiveTurn<'_> {
                 conversation.has_overflowed = false;
                 ended
             }
-            Err(RoomFailure::NothingToCompact) => ended,
-            Err(RoomFailure::Stop(error)) => Err(error),
-            Err(RoomFailure::Model(error)) => {
+            Err(CompactionFailure::NothingToCompact) => ended,
+            Err(CompactionFailure::Stop(error)) => Err(error),
+            Err(CompactionFailure::Model(error)) => {
                 let message = format!(
                     "the conversation exceeds the model's context window, and compaction failed: {}. The conversation is unchanged; continue with a model that has a larger context window",
                     error.message
                 );
-                Err(failure(ModelError::of(error.kind, message)))
+                Err(to_acp_error(ModelError::with_kind(error.kind, message)))
             }
         }
     }
@@ -103,25 +103,25 @@ impl ActiveTurn<'_> {
             .await
         {
             Ok(report) => report,
-            Err(RoomFailure::NothingToCompact) => "Nothing to compact yet.".to_owned(),
-            Err(RoomFailure::Stop(error)) => return Err(error),
-            Err(RoomFailure::Model(error)) => {
+            Err(CompactionFailure::NothingToCompact) => "Nothing to compact yet.".to_owned(),
+            Err(CompactionFailure::Stop(error)) => return Err(error),
+            Err(CompactionFailure::Model(error)) => {
                 let message = format!(
                     "compaction failed: {}; the conversation is unchanged",
                     error.message
                 );
-                return Err(failure(ModelError::of(error.kind, message)));
+                return Err(to_acp_error(ModelError::with_kind(error.kind, message)));
             }
         };
-        self.workspace.turn.message(&report).await?;
+        self.workspace.turn.send_message(&report).await?;
         let state = self.state;
         Ok(state
-            .add_message(conversation, ModelMessage::said(report))
+            .add_message(conversation, ModelMessage::from_text(report))
             .await?)
     }
 
     /// Compacts the conversation and informs the user.
-    async fn compact(&self, conversation: &mut Conversation) -> Result<(), RoomFailure> {
+    async fn compact(&self, conversation: &mut Conversation) -> Result<(), CompactionFailure> {
         let report = self
             .compact_with(conversation, plan_compaction(conversation), "")
             .await?;
@@ -135,11 +135,11 @@ impl ActiveTurn<'_> {
     async fn compact_with(
         &self,
         conversation: &mut Conversation,
-        plan: RoomPlan,
+        plan: CompactionPlan,
         wanted: &str,
-    ) -> Result<String, RoomFailure> {
-        if plan == RoomPlan::Nothing {
-            return Err(RoomFailure::NothingToCompact);
+    ) -> Result<String, CompactionFailure> {
+        if plan == CompactionPlan::Nothing {
+            return Err(CompactionFailure::NothingToCompact);
         }
         let turn = &self.workspace.turn;
         // No two compactions of a session start in the same microsecond.
@@ -157,7 +157,7 @@ impl ActiveTurn<'_> {
             }
             Err(failure) => {
                 let status = match &failure {
-                    RoomFailure::Stop(acp::Error::Cancelled) => CompactionStatus::Cancelled,
+                    CompactionFailure::Stop(acp::Error::Cancelled) => CompactionStatus::Cancelled,
                     _ => CompactionStatus::Failed,
                 };
                 let update = update(status).error(failure.reason());
@@ -170,23 +170,26 @@ impl ActiveTurn<'_> {
     async fn apply_plan(
         &self,
         conversation: &mut Conversation,
-        plan: RoomPlan,
+        plan: CompactionPlan,
         wanted: &str,
-    ) -> Result<(String, Option<String>), RoomFailure> {
+    ) -> Result<(String, Option<String>), CompactionFailure> {
         let (compaction, summary) = match plan {
-            RoomPlan::Summarize(keeps) => {
+            CompactionPlan::Summarize(keeps) => {
                 let text = self
                     .summarize(conversation.messages(), keeps, wanted)
                     .await?;
                 let compaction = Compaction::with_summary(text.clone(), keeps);
                 (compaction, Some(text))
             }
-            _ => (Compaction::with_cut_results(), None),
+            _ => (Compaction::truncating_results(), None),
         };
-        let (filled, length) = (conversation.used_tokens(), size_of(conversation.messages()));
+        let (filled, length) = (
+            conversation.used_tokens(),
+            conversation_size(conversation.messages()),
+        );
         let kept = self.state.compact(conversation, &compaction).await;
         kept.map_err(acp::Error::from)?;
-        let left = size_of(conversation.messages());
+        let left = conversation_size(conversation.messages());
         let now = filled.map(|filled| {
             let gone = length.saturating_sub(left) / BYTES_PER_TOKEN;
             filled.saturating_sub(gone).max(left / BYTES_PER_TOKEN)
@@ -204,14 +207,14 @@ impl ActiveTurn<'_> {
         messages: &[ModelMessage],
         keeps: KeptTail,
         wanted: &str,
-    ) -> Result<String, RoomFailure> {
+    ) -> Result<String, CompactionFailure> {
         let before = match keeps {
             KeptTail::Turn => last_prompt(messages).and_then(|at| messages.get(..at)),
             KeptTail::Prompt => None,
         };
         let turn = &self.workspace.turn;
         let mut used = Vec::new();
-        let summary = summary::summarise(
+        let summary = summary::summarize(
             self.model(),
             before.unwrap_or(messages),
             keeps,
@@ -226,19 +229,19 @@ impl ActiveTurn<'_> {
         }
         summary?.map_err(|error| {
             tracing::warn!(model = self.model().name(), %error, "compaction failed");
-            RoomFailure::Model(error)
+            CompactionFailure::Model(error)
         })
     }
 }
 
 /// Decides how to compact this conversation.
-fn plan_compaction(conversation: &Conversation) -> RoomPlan {
+fn plan_compaction(conversation: &Conversation) -> CompactionPlan {
     let messages = conversation.messages();
-    let total = size_of(messages);
+    let total = conversation_size(messages);
     let mut cut = messages.to_vec();
-    Compaction::with_cut_results().apply(&mut cut);
-    if size_of(&cut) <= total / 2 {
-        return RoomPlan::CutResults;
+    Compaction::truncating_results().apply(&mut cut);
+    if conversation_size(&cut) <= total / 2 {
+        return CompactionPlan::TruncateResults;
     }
     let at = last_prompt(messages).unwrap_or(messages.len());
     let turn = messages.get(at..).unwrap_or_default();
@@ -246,28 +249,32 @@ fn plan_compaction(conversation: &Conversation) -> RoomPlan {
         .iter()
         .any(|message| matches!(message, ModelMessage::Assistant { .. }));
     match plan_if_worthwhile(conversation) {
-        RoomPlan::Summarize(_) if !worked || size_of(turn) <= total / 2 => {
-            RoomPlan::Summarize(KeptTail::Turn)
+        CompactionPlan::Summarize(_) if !worked || conversation_size(turn) <= total / 2 => {
+            CompactionPlan::Summarize(KeptTail::Turn)
         }
         // The current turn itself fills the window.
-        _ if worked => RoomPlan::Summarize(KeptTail::Prompt),
-        _ => RoomPlan::Nothing,
+        _ if worked => CompactionPlan::Summarize(KeptTail::Prompt),
+        _ => CompactionPlan::Nothing,
     }
 }
 
 /// Plans a summary of everything before the last prompt, unless that is only an earlier summary.
-fn plan_if_worthwhile(conversation: &Conversation) -> RoomPlan {
+fn plan_if_worthwhile(conversation: &Conversation) -> CompactionPlan {
     let messages = conversation.messages();
     let before = last_prompt(messages).and_then(|at| messages.get(..at));
     match before.and_then(last_prompt) {
-        Some(_) => RoomPlan::Summarize(KeptTail::Turn),
-        None => RoomPlan::Nothing,
+        Some(_) => CompactionPlan::Summarize(KeptTail::Turn),
+        None => CompactionPlan::Nothing,
     }
 }
 
-fn compaction_report(plan: RoomPlan, tokens: Option<(u64, u64)>, window: Option<u64>) -> String {
+fn compaction_report(
+    plan: CompactionPlan,
+    tokens: Option<(u64, u64)>,
+    window: Option<u64>,
+) -> String {
     let what = match plan {
-        RoomPlan::CutResults => "Long tool results were truncated",
+        CompactionPlan::TruncateResults => "Long tool results were truncated",
         _ => "The conversation was compacted",
     };
     let mut report = format!("{what} to free up context");

@@ -12,8 +12,10 @@ use super::active::ActiveTurn;
 use crate::mcp::servers::SessionMcpServers;
 use crate::model::interface::ToolSpec;
 use crate::reported_call::ReportedCall;
-use crate::tools::draft_description::{describe_begun, describe_partial, will_describe_more};
-use crate::tools::partial::{so_far, whole_members};
+use crate::tools::draft_description::{
+    describe_by_tool, describe_partial, improves_with_arguments,
+};
+use crate::tools::partial::{complete_members, parse_partial};
 use crate::tools::tool::CallDescription;
 use crate::workspace::Workspace;
 
@@ -64,7 +66,7 @@ impl ActiveTurn<'_> {
         let Some(about) = describe_tool(&self.state.servers, self.tools, &tool) else {
             return Ok(());
         };
-        let held_back = will_describe_more(&tool);
+        let held_back = improves_with_arguments(&tool);
         let mut writing = DraftCall {
             handle: None,
             next_update: Instant::now() + MAX_HOLD,
@@ -115,7 +117,7 @@ impl DraftCall {
             .locations(self.description.locations.clone());
         let report = match self.arguments.is_empty() {
             true => report,
-            false => report.raw_input(so_far(&self.arguments)),
+            false => report.raw_input(parse_partial(&self.arguments)),
         };
         self.handle = Some(ReportedCall::begin(&workspace.turn, report).await?);
         Ok(())
@@ -128,7 +130,7 @@ impl DraftCall {
             return Ok(());
         }
         self.described_bytes = length;
-        let members = whole_members(&self.arguments);
+        let members = complete_members(&self.arguments);
         let about = describe_partial(&self.tool, members, workspace);
         let about = about.filter(|about| {
             about.title != self.description.title || about.locations != self.description.locations
@@ -145,7 +147,7 @@ impl DraftCall {
                     .new_update()
                     .title(&self.description.title)
                     .locations(self.description.locations.clone())
-                    .raw_input(so_far(&self.arguments));
+                    .raw_input(parse_partial(&self.arguments));
                 self.shown_bytes = self.shown_bytes.max(length);
                 handle.update(change).await
             }
@@ -161,8 +163,8 @@ fn describe_tool(
     tool: &str,
 ) -> Option<CallDescription> {
     match servers.call(own, tool, &json!({})) {
-        Some(Ok(call)) => Some(call.about_call()),
-        Some(Err(_)) | None => describe_begun(tool),
+        Some(Ok(call)) => Some(call.call_description()),
+        Some(Err(_)) | None => describe_by_tool(tool),
     }
 }
 
@@ -173,7 +175,7 @@ impl DraftCalls {
     }
 
     /// Returns when the next held-back call must be shown.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
         let held_back = self.0.values().filter(|writing| writing.handle.is_none());
         held_back.map(|writing| writing.next_update).min()
     }
@@ -184,7 +186,7 @@ impl DraftCalls {
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
             // Each call is ended, even if reporting another one fails.
-            result = result.and(why.tell(&handle).await);
+            result = result.and(why.report_to(&handle).await);
         }
         result
     }
@@ -210,7 +212,7 @@ impl DraftInterruption {
         }
     }
 
-    pub(super) async fn tell(&self, handle: &ReportedCall) -> acp::Result<()> {
+    pub(super) async fn report_to(&self, handle: &ReportedCall) -> acp::Result<()> {
         match self {
             Self::Cancelled => handle.cancel().await,
             Self::Failed(why) => handle.fail(*why).await,

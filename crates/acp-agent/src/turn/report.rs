@@ -8,7 +8,7 @@ use crate::reported_call::ReportedCall;
 use crate::tools::tool::ToolOutput;
 
 /// Explains to the model why the arguments it wrote are not a JSON object.
-pub(super) fn unreadable(written: &str) -> String {
+pub(super) fn invalid_arguments_message(written: &str) -> String {
     match serde_json::from_str::<Value>(written) {
         Ok(_) => "The arguments must be a JSON object.".to_owned(),
         Err(error) => format!("The arguments are not valid JSON: {error}. Nothing was done."),
@@ -16,7 +16,7 @@ pub(super) fn unreadable(written: &str) -> String {
 }
 
 /// Creates an update with all fields of a call that was already shown as a draft. The status does not change.
-pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
+pub(super) fn complete_update(report: &ToolCall) -> ToolCallUpdate {
     let mut update = ToolCallUpdate::new(&report.tool_call_id)
         .title(&report.title)
         .kind(report.kind.clone())

@@ -7,14 +7,14 @@ use super::draft_calls::{DraftCalls, DraftInterruption};
 use super::report::skipped_result;
 use crate::context::conversation::Conversation;
 use crate::mcp::announce::tools_for_round;
-use crate::model::error::{ModelErrorKind, failure};
+use crate::model::error::{ModelErrorKind, to_acp_error};
 use crate::model::interface::RoundRequest;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 use crate::model::step::{Step, TokenUsage, next_step};
 
 /// A model's response in one round.
 #[derive(Default)]
-struct Reply {
+struct ModelReply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
@@ -33,12 +33,12 @@ impl ActiveTurn<'_> {
         &self,
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
-        let mut reply = Reply::default();
+        let mut reply = ModelReply::default();
         let received = self.receive_reply(conversation, &mut reply).await;
         if std::mem::take(&mut reply.has_overflowed) {
             conversation.set_overflowed();
         }
-        let Reply {
+        let ModelReply {
             text,
             thought,
             calls,
@@ -94,7 +94,7 @@ impl ActiveTurn<'_> {
     async fn record_usage(&self, usage: TokenUsage) -> acp::Result<()> {
         self.add_cost(usage).await?;
         match self.model().context_window() {
-            Some(window) => self.show_usage(usage.in_window(), window).await,
+            Some(window) => self.show_usage(usage.tokens_in_window(), window).await,
             None => Ok(()),
         }
     }
@@ -104,7 +104,7 @@ impl ActiveTurn<'_> {
     async fn receive_reply(
         &self,
         conversation: &Conversation,
-        reply: &mut Reply,
+        reply: &mut ModelReply,
     ) -> acp::Result<()> {
         let turn = &self.workspace.turn;
         let tools = tools_for_round(&self.state.servers, self.workspace, self.tools).await?;
@@ -115,7 +115,7 @@ impl ActiveTurn<'_> {
         let mut steps = self.model().respond(request);
         loop {
             let next = turn.or_cancelled(async { Ok(next_step(&mut steps).await) });
-            let next = match reply.drafts.due() {
+            let next = match reply.drafts.next_deadline() {
                 None => next.await?,
                 Some(due) => match tokio::time::timeout_at(due, next).await {
                     Ok(next) => next?,
@@ -128,11 +128,11 @@ impl ActiveTurn<'_> {
             match next {
                 None => return Ok(()),
                 Some(Ok(Step::Text(text))) => {
-                    turn.message(&text).await?;
+                    turn.send_message(&text).await?;
                     reply.text.push_str(&text);
                 }
                 Some(Ok(Step::Thought(thought))) => {
-                    turn.thought(&thought).await?;
+                    turn.send_thought(&thought).await?;
                     reply.thought.push_str(&thought);
                 }
                 Some(Ok(Step::CallStarted { call, tool })) => {
@@ -151,9 +151,9 @@ impl ActiveTurn<'_> {
                         .drafts
                         .end(&DraftInterruption::Failed(broke_off))
                         .await?;
-                    turn.thought(format!("{why}\n\n")).await?;
+                    turn.send_thought(format!("{why}\n\n")).await?;
                 }
-                Some(Ok(Step::Sealed(sealed))) => reply.sealed = Some(sealed),
+                Some(Ok(Step::OpaqueParts(sealed))) => reply.sealed = Some(sealed),
                 Some(Ok(Step::Usage(usage))) => reply.usage = Some(usage),
                 Some(Ok(Step::Stop(reason))) => {
                     reply.stop = Some(reason);
@@ -162,7 +162,7 @@ impl ActiveTurn<'_> {
                 Some(Err(error)) => {
                     reply.has_overflowed = error.kind == ModelErrorKind::ContextFull;
                     tracing::warn!(model = self.model().name(), %error, "the model request failed");
-                    return Err(failure(error));
+                    return Err(to_acp_error(error));
                 }
             }
         }

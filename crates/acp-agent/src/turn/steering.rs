@@ -57,7 +57,7 @@ impl ActiveTurn<'_> {
         messages: Vec<Vec<ContentBlock>>,
     ) -> acp::Result<()> {
         for message in messages {
-            let message = content::for_model(message, self.workspace);
+            let message = content::convert_for_model(message, self.workspace);
             self.state
                 .add_message(conversation, ModelMessage::User(message))
                 .await?;

@@ -64,7 +64,7 @@ impl FetchTarget {
     ///
     /// # Errors
     /// The URL cannot be fetched, or its host has no address. The text says which.
-    pub(crate) async fn of(url: Url, proxies: &Proxies) -> Result<Self, String> {
+    pub(crate) async fn resolve(url: Url, proxies: &Proxies) -> Result<Self, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
                 "Unsupported scheme `{}:` in `{url}`: only http and https are supported.",
@@ -200,7 +200,7 @@ impl FetchTarget {
 impl Proxies {
     /// Returns the proxies set in the environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or
     /// lower case.
-    pub(crate) fn of_environment() -> Self {
+    pub(crate) fn from_environment() -> Self {
         Self(Matcher::from_env())
     }
 
@@ -338,7 +338,7 @@ mod tests {
         let proxies = Proxies(proxies);
         let (mut found, mut heard) = (Vec::new(), Vec::new());
         for url in urls {
-            let target = FetchTarget::of(Url::parse(url).unwrap(), &proxies).await;
+            let target = FetchTarget::resolve(Url::parse(url).unwrap(), &proxies).await;
             let Ok(target) = target else {
                 found.push(Err(target.unwrap_err()));
                 continue;
@@ -409,7 +409,7 @@ mod tests {
     async fn a_proxy_that_cannot_be_used_is_named() {
         let proxies = Proxies(Matcher::builder().all("socks5://10.0.0.1:1080").build());
         let url = Url::parse("https://example.org/").unwrap();
-        let why = FetchTarget::of(url, &proxies).await.unwrap_err();
+        let why = FetchTarget::resolve(url, &proxies).await.unwrap_err();
         assert!(why.contains("socks5://10.0.0.1:1080"), "{why}");
     }
 }

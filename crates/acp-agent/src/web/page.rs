@@ -24,7 +24,7 @@ const OMITTED_ELEMENTS: [&str; 9] = [
 ///
 /// # Errors
 /// The document is not text. The error says what it is.
-pub(crate) fn readable(document: &Document) -> Result<String, String> {
+pub(crate) fn to_text(document: &Document) -> Result<String, String> {
     let media_type = document.media_type.as_str();
     let binary = || {
         let what = match media_type {
@@ -180,7 +180,7 @@ mod tests {
         let html = "<html><head><title>T</title><style>a {}</style></head><body><nav>Menu</nav>\
                     <h1>Head</h1><p>Some <b>bold</b> &amp; a <a href='/l'>link</a>.</p>\
                     <script>evil()</script><pre><code>fn a() {\n  b\n}</code></pre></body></html>";
-        let text = readable(&document("text/html", None, html)).unwrap();
+        let text = to_text(&document("text/html", None, html)).unwrap();
         for part in [
             "# Head",
             "Some **bold** & a [link](/l).",
@@ -202,16 +202,16 @@ mod tests {
             ("<table><tr><td>", 1500),
         ] {
             let document = document("text/html", None, tag.repeat(times));
-            let why = readable(&document).unwrap_err();
+            let why = to_text(&document).unwrap_err();
             assert!(why.contains("too deeply"), "{why}");
         }
         // Adjacent elements are not nested.
         let many = "<ul>".to_owned() + &"<li><p>a <b>b</b> <br>".repeat(20_000);
-        assert!(readable(&document("text/html", None, many)).is_ok());
+        assert!(to_text(&document("text/html", None, many)).is_ok());
         // The deepest page allowed, on the smallest stack used.
         let deep = "<ul><li>".repeat(MAX_DEPTH / 2 - 10) + "bottom";
         assert!(
-            readable(&document("text/html", None, deep))
+            to_text(&document("text/html", None, deep))
                 .unwrap()
                 .contains("bottom")
         );
@@ -219,8 +219,7 @@ mod tests {
 
     #[test]
     fn texts_are_decoded_and_all_else_is_named() {
-        let text =
-            |media_type, charset, body: &[u8]| readable(&document(media_type, charset, body));
+        let text = |media_type, charset, body: &[u8]| to_text(&document(media_type, charset, body));
         assert_eq!(
             text("application/json", None, b"{\"a\": 1}").unwrap(),
             "{\"a\": 1}"

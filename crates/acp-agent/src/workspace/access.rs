@@ -27,7 +27,8 @@ impl WorkspaceAccess {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
             let sandbox = rules.map(|rules| {
-                Sandbox::with(rules.for_roots(roots.iter().cloned())).map_err(io::Error::other)
+                Sandbox::from_rules(rules.for_roots(roots.iter().cloned()))
+                    .map_err(io::Error::other)
             });
             // Opened once, so that all tools use the same directories.
             let roots = Roots::open(roots)?;

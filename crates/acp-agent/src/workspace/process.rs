@@ -43,12 +43,12 @@ pub(crate) struct LocalProcess {
     terminals: SessionTerminals,
     session: SessionId,
     terminal: TerminalId,
-    events: Arc<ProcessNews>,
+    events: Arc<ProcessEvents>,
 }
 
 /// The events of the agent's own process, until they are shown.
 #[derive(Default)]
-pub(crate) struct ProcessNews {
+pub(crate) struct ProcessEvents {
     state: Mutex<PrintedOutput>,
     changed: Notify,
 }
@@ -65,7 +65,7 @@ struct PrintedOutput {
     head: String,
 }
 
-impl ProcessNews {
+impl ProcessEvents {
     fn lock_state(&self) -> MutexGuard<'_, PrintedOutput> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,7 +142,7 @@ impl CommandProcess {
         // Only the client knows what its terminals can access, so a command that must be sandboxed runs here.
         if client_quirks::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed()
         {
-            start_at_client(workspace, line).await.map(Self::Client)
+            start_in_client(workspace, line).await.map(Self::Client)
         } else {
             start_local(workspace, line).await.map(Self::Local)
         }
@@ -157,7 +157,7 @@ impl CommandProcess {
     }
 
     /// Returns the events, if this is a process of the agent. A client shows the events of its terminals itself.
-    pub(crate) fn news(&self) -> Option<&Arc<ProcessNews>> {
+    pub(crate) fn events(&self) -> Option<&Arc<ProcessEvents>> {
         match self {
             Self::Client(_) => None,
             Self::Local(own) => Some(&own.events),
@@ -250,7 +250,7 @@ impl CommandProcess {
     }
 }
 
-async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerminal, ToolFailure> {
+async fn start_in_client(workspace: &Workspace, line: &str) -> Result<ClientTerminal, ToolFailure> {
     let (shell, option) = SHELL;
     let command = TerminalCommand::new(shell, [option, line])
         .cwd(workspace.turn.cwd())
@@ -274,11 +274,11 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<ClientTerm
 async fn start_local(workspace: &Workspace, line: &str) -> Result<LocalProcess, ToolFailure> {
     // Fails with the reason if this process cannot access the session's directory.
     let own = workspace.access()?;
-    let news = Arc::<ProcessNews>::default();
+    let news = Arc::<ProcessEvents>::default();
     let recorder = Arc::clone(&news);
     let mut terminals = HostTerminals::new();
     if let Some(sandbox) = &own.sandbox {
-        terminals = terminals.sandboxed(sandbox.clone());
+        terminals = terminals.sandbox(sandbox.clone());
     }
     let session = workspace.turn.id().clone();
     let terminals = terminals.session(workspace.turn.cwd(), move |event| {

@@ -37,7 +37,7 @@ impl CancelFlag {
     }
 
     /// Wraps a reader in one that fails once the flag is set.
-    pub(crate) fn reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
+    pub(crate) fn wrap_reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
         struct CancellableReader<'a, R>(&'a CancelFlag, R);
         impl<R: Read> Read for CancellableReader<'_, R> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -92,7 +92,7 @@ impl DirectoryTree {
     fn open_dir(&self, path: &Path) -> Result<Dir, String> {
         self.0
             .open_dir(path)
-            .map_err(|refusal| self.0.explain(path, &refusal))
+            .map_err(|refusal| self.0.error_message(path, &refusal))
     }
 
     /// Lists the entries of a directory: first the directories, then the files, each sorted by name. The flag is `true`
@@ -138,7 +138,7 @@ impl DirectoryTree {
     /// Opens a file for reading.
     pub(crate) fn open(&self, path: &Path) -> Result<File, String> {
         let opened = self.0.open_file(path);
-        opened.map_err(|refusal| self.0.explain(path, &refusal))
+        opened.map_err(|refusal| self.0.error_message(path, &refusal))
     }
 
     /// Visits the files under a directory, sorted by name, until `visit` returns [`WalkStep::Stop`]. If the path is a
@@ -216,7 +216,7 @@ impl DirectoryTree {
     /// Loads the ignore rules of the directories from the root down to the parent of this one.
     fn load_parent_rules(&self, path: &Path) -> Result<Option<Arc<IgnoreRules>>, String> {
         let place = self.0.lexical_path(path);
-        let place = place.map_err(|refusal| self.0.explain(path, &refusal))?;
+        let place = place.map_err(|refusal| self.0.error_message(path, &refusal))?;
         let Ok(mut dir) = place.dir().try_clone() else {
             return Ok(None);
         };

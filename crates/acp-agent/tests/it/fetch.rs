@@ -386,7 +386,7 @@ async fn rules_allow_public_hosts_and_never_what_is_inside() {
         )
         .unwrap();
         let agent = agent(&[json!({"url": server.url("/")})]);
-        let f = AgentFixture::new(agent.rules(RuleFiles::new().user(&file)), NONE).await;
+        let f = AgentFixture::new(agent.rules(RuleFiles::new().user_rules(&file)), NONE).await;
         f.session.set_mode("code").await.unwrap();
         f.answers((0..questions).map(|_| REJECT));
         f.prompt("go").await.unwrap();

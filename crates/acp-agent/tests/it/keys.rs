@@ -29,7 +29,7 @@ impl KeyHome {
 
     fn types(&self, provider: Provider) {
         let key = Secret::new("a-key");
-        self.file.keep(&provider.into(), &key).unwrap();
+        self.file.store(&provider.into(), &key).unwrap();
     }
 
     async fn agent(&self, choices: ModelChoices) -> AgentConnection {
@@ -156,7 +156,7 @@ async fn a_key_for_an_address_is_sent_there_and_no_other_is() {
     let choices = ModelChoices::new(home.keys()).default_model(model);
     let f = AgentFixture::new(agent(choices), NONE).await;
     must_log_in(f.prompt("Hi").await);
-    home.file.keep(&account, &Secret::new("its-own")).unwrap();
+    home.file.store(&account, &Secret::new("its-own")).unwrap();
     assert_eq!(f.says("And now?").await, "Ah, you.");
     let heard = server.heard();
     assert_eq!(heard[0].header("authorization"), None);
@@ -200,7 +200,7 @@ async fn who_logs_in_has_a_model_in_the_session_that_is_open() {
     assert!(f.says("/help").await.contains("/compact"));
     until(f.session.thread(), typed("compact")).await;
     assert_eq!(models(&f.session)[0], "anthropic/claude-sonnet-4-6");
-    home.file.forget(None).unwrap();
+    home.file.remove(None).unwrap();
     assert!(f.says("/help").await.contains("/read"));
     until(f.session.thread(), typed("read")).await;
     assert_eq!(models(&f.session), Vec::<String>::new());
@@ -223,7 +223,7 @@ async fn a_key_that_is_gone_ends_the_turn_and_a_new_one_goes_on_with_the_session
         let home = KeyHome::new();
         let model = keyed(&server, "a-model");
         let account = model.account();
-        let types = |key| home.file.keep(&account, &Secret::new(key)).unwrap();
+        let types = |key| home.file.store(&account, &Secret::new(key)).unwrap();
         types("first");
         let agent = agent(ModelChoices::new(home.keys()).default_model(model));
         let f = AgentFixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
@@ -251,7 +251,7 @@ async fn a_model_that_was_chosen_does_not_give_way_to_another_when_its_key_goes(
     let home = KeyHome::new();
     let model = keyed(&closed, "closed");
     let account = model.account();
-    let types = || home.file.keep(&account, &Secret::new("a-key")).unwrap();
+    let types = || home.file.store(&account, &Secret::new("a-key")).unwrap();
     types();
     let choices = ModelChoices::new(home.keys())
         .default_model(open.model())
@@ -261,13 +261,13 @@ async fn a_model_that_was_chosen_does_not_give_way_to_another_when_its_key_goes(
     choose("anthropic/closed").await.unwrap();
     assert_eq!(f.says("1").await, "One.");
 
-    home.file.forget(Some(&account)).unwrap();
+    home.file.remove(Some(&account)).unwrap();
     let said = must_log_in(f.prompt("between us").await);
     assert!(said.contains("anthropic/closed"), "{said}");
     assert_eq!(open.heard().len(), 0);
     types();
     assert_eq!(f.says("2").await, "Two.");
-    home.file.forget(Some(&account)).unwrap();
+    home.file.remove(Some(&account)).unwrap();
     must_log_in(f.prompt("3").await);
     // Who does not want to log in chooses another; what has no key cannot be chosen then.
     assert_eq!(models(&f.session), ["openai/a-model", "anthropic/closed"]);
@@ -331,7 +331,7 @@ async fn a_server_that_wants_a_key_is_not_said_to_refuse_one_that_was_not_read()
         let mut model = server.model();
         model.key = None;
         let account = model.account();
-        home.file.keep(&account, &Secret::new("a-key")).unwrap();
+        home.file.store(&account, &Secret::new("a-key")).unwrap();
         refuse(home.file.path());
         let agent = agent(ModelChoices::new(home.keys()).default_model(model));
         let f = AgentFixture::new(agent, NONE).await;

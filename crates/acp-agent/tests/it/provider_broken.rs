@@ -290,8 +290,8 @@ async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
         // Our own wait would take longer than any test.
         let server = ProviderServer::new(format, [after(&[("retry-after", "0")]), fine()]).await;
         let mut model = server.model();
-        model.retries.first = Duration::from_secs(3600);
-        model.retries.longest = Duration::from_secs(3600);
+        model.retries.first_delay = Duration::from_secs(3600);
+        model.retries.max_delay = Duration::from_secs(3600);
         let f = fixture(model).await;
         assert_eq!(f.says("Well?").await, "Fine.", "{format}");
         let server =
@@ -310,7 +310,7 @@ async fn a_cancel_ends_the_wait_for_another_try_at_once() {
     let busy = ProviderReply::Status(503, &[("retry-after", "3000")], "{}".to_owned());
     let server = ProviderServer::new(WireFormat::OpenAiChat, [busy, fine()]).await;
     let mut model = server.model();
-    model.retries.longest = Duration::from_secs(3600);
+    model.retries.max_delay = Duration::from_secs(3600);
     let f = fixture(model).await;
     let turn = f.begin("Well?");
     server.asked(1).await;

@@ -11,7 +11,8 @@ async fn ruled(rules: &str, offers: ClientOffers) -> (AgentFixture, tempfile::Te
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("permissions.toml");
     std::fs::write(&file, rules).unwrap();
-    let agent = CodingAgent::with_model(OfflineModel::new()).rules(RuleFiles::new().user(file));
+    let agent =
+        CodingAgent::with_model(OfflineModel::new()).rules(RuleFiles::new().user_rules(file));
     (AgentFixture::new(agent, offers).await, home)
 }
 
@@ -98,7 +99,7 @@ async fn what_must_not_be_read_is_not_named_either() {
     let keys = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npath = \"**/*.key\"\n";
     std::fs::write(&file, keys).unwrap();
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap());
-    let f = AgentFixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
+    let f = AgentFixture::new(agent.rules(RuleFiles::new().user_rules(file)), NONE).await;
     f.put(
         ".acp/permissions.toml",
         "[[rule]]\ndecision = \"deny\"\npath = \"secret/**\"\n",
@@ -213,7 +214,7 @@ async fn rules_that_cannot_be_read_allow_nothing() {
 #[tokio::test]
 async fn code_mode_runs_what_is_sandboxed_unless_a_rule_forbids_it() {
     let model = OfflineModel::new();
-    let Ok(agent) = CodingAgent::with_model(model).sandboxed(SandboxRules::new()) else {
+    let Ok(agent) = CodingAgent::with_model(model).sandbox(SandboxRules::new()) else {
         eprintln!("no sandbox here");
         return;
     };
@@ -224,7 +225,7 @@ async fn code_mode_runs_what_is_sandboxed_unless_a_rule_forbids_it() {
         "[[rule]]\ndecision = \"deny\"\ncommand = \"touch*\"\n",
     )
     .unwrap();
-    let f = AgentFixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
+    let f = AgentFixture::new(agent.rules(RuleFiles::new().user_rules(file)), NONE).await;
     f.session.set_mode("code").await.unwrap();
     f.says("/run echo one > two").await;
     assert_eq!(f.text("two"), "one\n");

@@ -350,7 +350,7 @@ async fn a_store_without_room_ends_the_turn_and_loses_nothing() {
     let many = vec![r#""some words, ""#; 200].join(", ");
     let script = format!(r#"{{"turns": [[{{"say": [{many}]}}], [{{"say": "on"}}]]}}"#);
     let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap())
-        .keep_sessions(MemoryStore::with_room(10_000));
+        .keep_sessions(MemoryStore::with_limit(10_000));
     let f = AgentFixture::new(agent, NONE).await;
     let error = f.prompt("go").await.unwrap_err().to_string();
     assert!(error.contains("session store full:"), "{error}");

@@ -36,7 +36,7 @@ async fn session(
 ) -> (SessionId, SessionRevision) {
     let id = SessionId::from(id);
     let kept = store.create(id.clone(), properties("/work")).await.unwrap();
-    let version = store.append(id.clone(), kept.version, entries, None);
+    let version = store.append(id.clone(), kept.revision, entries, None);
     let version = version.await.unwrap();
     (id, version)
 }
@@ -85,12 +85,12 @@ async fn a_session_has_its_properties_and_its_log() {
             ),
         ];
         let entries = vec![shown("\"a\""), message("\"b\"")];
-        let changed = store.append(id.clone(), kept.version, entries, Some(properties.clone()));
+        let changed = store.append(id.clone(), kept.revision, entries, Some(properties.clone()));
         let version = changed.await.unwrap();
         let found = store.find(id.clone()).await.unwrap();
         assert_eq!(found.properties, properties);
         assert_eq!(
-            (found.version, found.next_entry, found.folded_until),
+            (found.revision, found.next_entry, found.folded_until),
             (version, 2, 0)
         );
         assert!(found.updated_at >= found.created_at);
@@ -147,7 +147,7 @@ async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
         assert_eq!((forked.next_entry, forked.folded_until), (3, 2));
         let whole = [(0, shown("12")), (2, message("3"))];
         assert_eq!(
-            all(store, &copy, forked.version, EntryFilter::All).await.0,
+            all(store, &copy, forked.revision, EntryFilter::All).await.0,
             whole
         );
 
@@ -156,7 +156,7 @@ async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
         let missing = store.fork("no".into(), "new".into(), properties("/other"));
         assert_eq!(missing.await, Err(StoreError::NotFound("no".into())));
         // Each is changed without the other.
-        let more = store.append(copy.clone(), forked.version, vec![shown("4")], None);
+        let more = store.append(copy.clone(), forked.revision, vec![shown("4")], None);
         more.await.unwrap();
         assert_eq!(all(store, &id, version, EntryFilter::All).await.0, whole);
         store.delete(id).await.unwrap();
@@ -201,7 +201,7 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
             let kept = store.create(id.clone(), properties(cwd)).await.unwrap();
             // Nothing was ever said in the last one.
             if n < 6 {
-                let appended = store.append(id, kept.version, vec![shown("1")], None);
+                let appended = store.append(id, kept.revision, vec![shown("1")], None);
                 appended.await.unwrap();
             }
         }
@@ -246,7 +246,7 @@ async fn sessions_are_listed_page_by_page_the_newest_first() {
 
 #[tokio::test]
 async fn memory_is_bounded() {
-    let store = MemoryStore::with_room(100);
+    let store = MemoryStore::with_limit(100);
     let (id, version) = session(&store, "s", vec![shown("x".repeat(60))]).await;
     let more = store.append(id.clone(), version, vec![shown("x".repeat(60))], None);
     assert!(matches!(more.await, Err(StoreError::Full(_))));
@@ -268,7 +268,7 @@ async fn what_is_on_disk_is_there_for_the_next_and_for_others() {
     let (id, version) = session(&store, "s", vec![shown("1")]).await;
     // Beside the first one.
     let other = SqliteStore::open(&dir).unwrap();
-    assert_eq!(other.find(id.clone()).await.unwrap().version, version);
+    assert_eq!(other.find(id.clone()).await.unwrap().revision, version);
     let next = other.append(id.clone(), version, vec![shown("2")], None);
     let next = next.await.unwrap();
     let stale = store.append(id.clone(), version, vec![shown("3")], None);
@@ -321,7 +321,7 @@ fn another_users_directory_is_refused() {
         Path::new("/usr").to_owned()
     };
     let error = SqliteStore::open(&path).unwrap_err();
-    assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
+    assert!(matches!(error, StoreError::WrongOwner { .. }), "{error}");
     assert!(error.to_string().contains("another user"), "{error}");
     assert!(!path.join("sessions.db").exists());
 }

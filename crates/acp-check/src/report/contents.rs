@@ -16,15 +16,15 @@ pub struct CheckReport {
     /// The command line of the program that was tested.
     pub program: String,
     /// How long the run took.
-    pub took: Duration,
+    pub duration: Duration,
     /// The versions that the program does not speak, whose checks were omitted.
-    pub not_spoken: Vec<SchemaVersion>,
+    pub unsupported_versions: Vec<SchemaVersion>,
     /// The outcomes of all checks.
     pub outcomes: Vec<CheckOutcome>,
     /// Descriptions of all differences from the baseline; empty if there is no baseline.
-    pub surprises: Vec<String>,
+    pub mismatches: Vec<String>,
     /// The ids of the checks that are expected to fail.
-    pub expected: Vec<String>,
+    pub expected_failures: Vec<String>,
 }
 
 /// The number of checks by verdict.
@@ -39,7 +39,7 @@ pub struct CheckSummary {
     /// Requirements that were not tested.
     pub skipped: usize,
     /// Checks that failed because of an error in the suite.
-    pub broken: usize,
+    pub harness_errors: usize,
 }
 
 impl CheckReport {
@@ -53,7 +53,7 @@ impl CheckReport {
                 Verdict::Fail(_) => summary.failed += 1,
                 Verdict::Warn(_) => summary.warned += 1,
                 Verdict::Skip(_) => summary.skipped += 1,
-                Verdict::Harness(_) => summary.broken += 1,
+                Verdict::Harness(_) => summary.harness_errors += 1,
             }
         }
         summary
@@ -62,13 +62,13 @@ impl CheckReport {
     /// Returns `true` if the program has passed: all failures are expected, the baseline has no stale entries, and, if
     /// `strict`, all warnings are expected, too.
     #[must_use]
-    pub fn passed(&self, strict: bool) -> bool {
+    pub fn has_passed(&self, strict: bool) -> bool {
         let fails = |outcome: &CheckOutcome| match outcome.verdict {
             Verdict::Fail(_) => true,
             Verdict::Warn(_) => strict,
             _ => false,
         };
-        self.surprises.is_empty()
+        self.mismatches.is_empty()
             && self
                 .outcomes
                 .iter()
@@ -78,7 +78,7 @@ impl CheckReport {
 
     pub(super) fn is_expected(&self, outcome: &CheckOutcome) -> bool {
         let id = outcome.check.id();
-        self.expected.contains(&id)
+        self.expected_failures.contains(&id)
     }
 
     /// Groups the outcomes by version and page, in order.
@@ -99,7 +99,7 @@ impl CheckReport {
 }
 
 /// Returns the URL of a page of the specification.
-pub(super) fn address(version: SchemaVersion, page: &str) -> String {
+pub(super) fn page_url(version: SchemaVersion, page: &str) -> String {
     let base = "https://agentclientprotocol.com/protocol";
     // Checks without a page of their own.
     let page = match page {
@@ -113,13 +113,13 @@ pub(super) fn address(version: SchemaVersion, page: &str) -> String {
 }
 
 impl CheckSummary {
-    pub(super) fn words(self, took: Duration) -> String {
+    pub(super) fn to_line(self, took: Duration) -> String {
         let Self {
             passed,
             failed,
             warned,
             skipped,
-            broken,
+            harness_errors: broken,
         } = self;
         let all = passed + failed + warned + skipped + broken;
         let s = if all == 1 { "" } else { "s" };
@@ -134,6 +134,6 @@ impl CheckSummary {
 }
 
 /// Returns the level, padded to the width of the longest.
-pub(super) fn padded(level: RequirementLevel) -> String {
+pub(super) fn padded_level(level: RequirementLevel) -> String {
     format!("{:<6}", level.to_string())
 }

@@ -16,7 +16,7 @@ pub(super) struct EvidenceLine {
 }
 
 /// Formats a transcript as lines, without terminal control sequences.
-pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
+pub(super) fn evidence_lines(transcript: &Transcript) -> Vec<EvidenceLine> {
     let lines = transcript.entries().iter().map(|entry| match entry {
         TranscriptEntry::Line {
             at,
@@ -24,7 +24,7 @@ pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
             text,
             length,
         } => {
-            let mut shown = harmless(text);
+            let mut shown = strip_controls(text);
             if *length > text.len() {
                 let _ = write!(shown, "… ({length} bytes)");
             }
@@ -40,11 +40,11 @@ pub(super) fn lines(transcript: &Transcript) -> Vec<EvidenceLine> {
         } => EvidenceLine {
             at: at.as_secs_f64(),
             from: "",
-            text: harmless(what),
+            text: strip_controls(what),
         },
     });
     let mut lines: Vec<EvidenceLine> = lines.collect();
-    let omitted = match transcript.left_out() {
+    let omitted = match transcript.omitted_count() {
         0 => return lines,
         1 => "… and 1 more line".to_owned(),
         count => format!("… and {count} more lines"),
@@ -69,7 +69,7 @@ pub(super) fn arrow(from: &str) -> &'static str {
 }
 
 /// Removes control characters, and characters that change the direction of text.
-pub(super) fn harmless(text: &str) -> String {
+pub(super) fn strip_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {

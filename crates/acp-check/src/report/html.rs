@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::contents::{CheckReport, address};
-use super::evidence::lines;
+use super::contents::{CheckReport, page_url};
+use super::evidence::evidence_lines;
 use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::Verdict;
@@ -24,7 +24,7 @@ fn render_outcome(report: &CheckReport, outcome: &CheckOutcome) -> Markup {
             summary {
                 span.verdict { (word) }
                 " "
-                span.number { (match outcome.check.play {
+                span.number { (match outcome.check.procedure {
                     CheckProcedure::Shape(_) => String::new(),
                     _ => outcome.check.name(),
                 }) }
@@ -38,10 +38,10 @@ fn render_outcome(report: &CheckReport, outcome: &CheckOutcome) -> Markup {
                 }
             }
             @if matches!(outcome.verdict, Verdict::Pass) {
-                p.took { (format!("{:.3} s", outcome.took.as_secs_f64())) }
+                p.took { (format!("{:.3} s", outcome.duration.as_secs_f64())) }
             }
             ol.evidence {
-                @for line in lines(&outcome.transcript) {
+                @for line in evidence_lines(&outcome.transcript) {
                     li.(if line.from.is_empty() { "event" } else { line.from }) {
                         span.at { (format!("{:.3}", line.at)) }
                         @if !line.from.is_empty() { span.from { (line.from) } }
@@ -61,7 +61,7 @@ fn render_html(report: &CheckReport) -> String {
         ("fail", "failed", summary.failed),
         ("warn", "warned", summary.warned),
         ("skip", "skipped", summary.skipped),
-        ("error", "broken", summary.broken),
+        ("error", "broken", summary.harness_errors),
     ];
     let page = html! {
         (DOCTYPE)
@@ -85,19 +85,19 @@ fn render_html(report: &CheckReport) -> String {
                                 }
                             }
                         }
-                        span.took { (format!("{:.1} s", report.took.as_secs_f64())) }
+                        span.took { (format!("{:.1} s", report.duration.as_secs_f64())) }
                     }
-                    @for version in &report.not_spoken {
+                    @for version in &report.unsupported_versions {
                         p { "The " (report.side) " does not speak " (version) "; those checks were skipped." }
                     }
-                    @for surprise in &report.surprises {
+                    @for surprise in &report.mismatches {
                         p.surprise { (surprise) }
                     }
                 }
                 main {
                     @for (version, page, outcomes) in report.pages() {
                         section {
-                            h2 { a href=(address(version, page)) { (version) "/" (page) } }
+                            h2 { a href=(page_url(version, page)) { (version) "/" (page) } }
                             @for outcome in outcomes {
                                 (render_outcome(report, outcome))
                             }

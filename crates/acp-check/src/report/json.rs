@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::contents::CheckReport;
-use super::evidence::lines;
+use super::evidence::evidence_lines;
 use crate::verdict::Verdict;
 impl CheckReport {
     /// Formats the report as JSON: an object with `side`, `program`, `summary` and `checks`.
@@ -27,7 +27,7 @@ fn render_json(report: &CheckReport) -> Value {
                 "level": check.level.to_string(),
                 "requirement": check.sentence(),
                 "verdict": outcome.verdict.as_str(),
-                "seconds": outcome.took.as_secs_f64(),
+                "seconds": outcome.duration.as_secs_f64(),
             });
             if let Some(why) = outcome.verdict.reason() {
                 said["why"] = json!(why);
@@ -36,7 +36,7 @@ fn render_json(report: &CheckReport) -> Value {
                 said["expected"] = json!(true);
             }
             if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
-                let lines = lines(&outcome.transcript).into_iter();
+                let lines = evidence_lines(&outcome.transcript).into_iter();
                 let lines =
                     lines.map(|line| json!({"at": line.at, "from": line.from, "text": line.text}));
                 said["evidence"] = lines.collect();
@@ -47,16 +47,16 @@ fn render_json(report: &CheckReport) -> Value {
     json!({
         "side": report.side.to_string(),
         "program": report.program,
-        "seconds": report.took.as_secs_f64(),
+        "seconds": report.duration.as_secs_f64(),
         "summary": {
             "pass": summary.passed,
             "fail": summary.failed,
             "warn": summary.warned,
             "skip": summary.skipped,
-            "error": summary.broken,
+            "error": summary.harness_errors,
         },
-        "not_spoken": report.not_spoken.iter().map(|version| version.number()).collect::<Vec<_>>(),
-        "surprises": report.surprises,
+        "not_spoken": report.unsupported_versions.iter().map(|version| version.number()).collect::<Vec<_>>(),
+        "surprises": report.mismatches,
         "checks": checks,
     })
 }

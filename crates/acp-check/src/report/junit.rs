@@ -2,8 +2,8 @@
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
-use super::contents::{CheckReport, address};
-use super::evidence::{arrow, lines};
+use super::contents::{CheckReport, page_url};
+use super::evidence::{arrow, evidence_lines};
 use crate::verdict::Verdict;
 impl CheckReport {
     /// Formats the report as JUnit XML, a format that CI services display.
@@ -17,10 +17,10 @@ impl CheckReport {
 
 fn render_junit(report: &CheckReport) -> Result<String, String> {
     let mut xml = quick_junit::Report::new(format!("acp check {}", report.side));
-    xml.set_time(report.took);
+    xml.set_time(report.duration);
     for (version, page, outcomes) in report.pages() {
         let mut suite = TestSuite::new(format!("{version}/{page}"));
-        suite.add_property(("specification", address(version, page).as_str()));
+        suite.add_property(("specification", page_url(version, page).as_str()));
         for outcome in outcomes {
             let check = &outcome.check;
             let expected = report.is_expected(outcome);
@@ -38,9 +38,9 @@ fn render_junit(report: &CheckReport) -> Result<String, String> {
             }
             let mut case = TestCase::new(format!("{} {}", check.id(), check.sentence()), status);
             case.set_classname(format!("{version}.{page}"));
-            case.set_time(outcome.took);
+            case.set_time(outcome.duration);
             if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {
-                let said = lines(&outcome.transcript);
+                let said = evidence_lines(&outcome.transcript);
                 let said = said
                     .iter()
                     .map(|line| format!("{}{}", arrow(line.from), line.text));

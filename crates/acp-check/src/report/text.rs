@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::contents::{CheckReport, padded};
-use super::evidence::{arrow, harmless, lines};
+use super::contents::{CheckReport, padded_level};
+use super::evidence::{arrow, evidence_lines, strip_controls};
 use crate::check::CheckProcedure;
 use crate::outcome::CheckOutcome;
 use crate::verdict::{Verdict, truncate};
@@ -64,27 +64,27 @@ fn write_report(text: &mut String, report: &CheckReport, style: TextStyle) -> st
         writeln!(text)?;
     }
     for (why, count) in common_causes(report) {
-        let why = truncate(&harmless(why), MAX_CAUSE_LEN);
+        let why = truncate(&strip_controls(why), MAX_CAUSE_LEN);
         let line = format!("{count} checks with the same result: {why}");
         writeln!(text, "{}", paint("33", &line))?;
     }
-    for version in &report.not_spoken {
+    for version in &report.unsupported_versions {
         let side = report.side;
         writeln!(
             text,
             "The {side} does not speak {version}; those checks were skipped."
         )?;
     }
-    for surprise in &report.surprises {
+    for surprise in &report.mismatches {
         writeln!(text, "{}", paint("31", surprise))?;
     }
     let summary = report.summary();
-    let color = if summary.failed + summary.broken > 0 {
+    let color = if summary.failed + summary.harness_errors > 0 {
         "31"
     } else {
         "32"
     };
-    writeln!(text, "{}", paint(color, &summary.words(report.took)))
+    writeln!(text, "{}", paint(color, &summary.to_line(report.duration)))
 }
 
 /// Writes the outcome of a check. If something is wrong, also writes the messages that prove it.
@@ -104,15 +104,15 @@ fn write_outcome(
         ""
     };
     // A shape is named by its sentence.
-    let number = match check.play {
+    let number = match check.procedure {
         CheckProcedure::Shape(_) => String::new(),
         _ => check.name(),
     };
-    let level = padded(check.level);
+    let level = padded_level(check.level);
     let requirement = check.sentence();
     writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
     if let Some(why) = outcome.verdict.reason() {
-        let why = paint(color, &harmless(why));
+        let why = paint(color, &strip_controls(why));
         writeln!(text, "               {why}")?;
     }
     let wrong = matches!(
@@ -120,7 +120,7 @@ fn write_outcome(
         Verdict::Fail(_) | Verdict::Warn(_) | Verdict::Harness(_)
     );
     if wrong || style.verbose {
-        let lines = lines(&outcome.transcript);
+        let lines = evidence_lines(&outcome.transcript);
         let first = if style.verbose {
             0
         } else {

@@ -33,7 +33,7 @@ fn agent(script: &str) -> Arc<dyn CheckTarget> {
 }
 
 fn checks(ids: &[&str]) -> Vec<Check> {
-    let all = acp_check::agents(SchemaVersion::V1).into_iter();
+    let all = acp_check::agent_checks(SchemaVersion::V1).into_iter();
     let found: Vec<Check> = all
         .filter(|check| ids.contains(&check.id().as_str()))
         .collect();
@@ -43,8 +43,8 @@ fn checks(ids: &[&str]) -> Vec<Check> {
 
 fn options(patience: Duration) -> CheckOptions {
     CheckOptions {
-        patience,
-        turn_patience: patience,
+        timeout: patience,
+        turn_timeout: patience,
         ..CheckOptions::default()
     }
 }

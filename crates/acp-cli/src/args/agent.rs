@@ -62,7 +62,7 @@ pub(crate) struct AgentArgs {
     ///
     /// `none` allows nothing. `reads` allows reading, and what a rule in permissions.toml allows. `ask` and
     /// `all` leave it to the mode and the rules.
-    #[arg(long, value_name = "POLICY", value_parser = super::shared::policy, add = candidates::policies())]
+    #[arg(long, value_name = "POLICY", value_parser = super::shared::parse_policy, add = candidates::policies())]
     pub(crate) allow: Option<Policy>,
 
     /// Let the default in permissions.toml override --allow.

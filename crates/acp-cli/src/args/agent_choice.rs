@@ -71,13 +71,16 @@ pub(crate) struct EnvArgs {
 
 impl EnvArgs {
     /// Returns the environment for an agent, from the configuration and the command line.
-    pub(crate) fn environment(&self) -> Result<AgentEnvironment, CommandExit> {
+    pub(crate) fn agent_environment(&self) -> Result<AgentEnvironment, CommandExit> {
         let config = config::read()?;
-        Ok(AgentEnvironment::of(&config.environment, &self.env)?)
+        Ok(AgentEnvironment::from_config(
+            &config.environment,
+            &self.env,
+        )?)
     }
 
     /// Returns the environment of this process with the variables of the command line added.
-    pub(crate) fn all(&self) -> Result<AgentEnvironment, CommandExit> {
+    pub(crate) fn process_environment(&self) -> Result<AgentEnvironment, CommandExit> {
         Ok(AgentEnvironment::inherit_all(&self.env)?)
     }
 }

@@ -33,8 +33,8 @@ pub(crate) fn session_names() -> ArgValueCandidates {
         let Some(agent) = typed.agent() else {
             return Vec::new();
         };
-        let names = SessionNames::of(agent.key(), &typed.directory());
-        let mut sessions = names.in_directory().unwrap_or_default();
+        let names = SessionNames::open(agent.storage_key(), &typed.directory());
+        let mut sessions = names.list().unwrap_or_default();
         // The latest name first: it is the likeliest.
         sessions.reverse();
         let names = sessions.into_iter().map(|session| session.name);

@@ -5,7 +5,7 @@ use acp_host::Policy;
 
 use super::agent_choice::AgentChoiceArgs;
 use super::candidates;
-use super::shared::{SessionArgs, policy};
+use super::shared::{SessionArgs, parse_policy};
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -40,7 +40,7 @@ pub(crate) struct ChatArgs {
     ///
     /// `reads` and `none` also run the agent in a read-only sandbox, as --sandbox=read-only does, or warn if
     /// sandboxing is not available. --sandbox overrides this.
-    #[arg(long, value_name = "POLICY", value_parser = policy, add = candidates::policies())]
+    #[arg(long, value_name = "POLICY", value_parser = parse_policy, add = candidates::policies())]
     pub(crate) allow: Option<Policy>,
 
     #[command(flatten)]

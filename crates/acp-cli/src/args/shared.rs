@@ -204,7 +204,7 @@ impl SessionArgs {
     }
 
     /// Returns the MCP servers from `--mcp`, and those configured for the agent under other names.
-    pub(crate) fn servers(
+    pub(crate) fn mcp_servers(
         &self,
         configured: Vec<McpServer>,
     ) -> Result<Vec<McpServer>, CommandExit> {
@@ -236,7 +236,7 @@ fn parse_key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
+pub(super) fn parse_policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
     name.parse()
 }
 
@@ -252,14 +252,14 @@ pub(crate) struct ProtocolArg {
 
 impl ProtocolArg {
     /// Returns the protocol version to offer to an agent.
-    pub(crate) fn of(agent: &AgentChoice) -> Self {
+    pub(crate) fn for_agent(agent: &AgentChoice) -> Self {
         Self {
             protocol: agent.protocol,
         }
     }
 
     /// Sets the protocol version in the options of a connection.
-    pub(crate) fn set(self, options: acp::Options) -> acp::Options {
+    pub(crate) fn apply(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
             options.draft_version_2()
         } else {

@@ -122,7 +122,7 @@ pub(crate) struct TraceFilterArgs {
 
 impl TraceFilterArgs {
     /// Returns `true` if the filters select a message from this side, in this session, with one of these names.
-    pub(crate) fn wants<'a>(
+    pub(crate) fn matches<'a>(
         &self,
         side: Option<Side>,
         session: Option<&str>,
@@ -135,7 +135,7 @@ impl TraceFilterArgs {
     }
 
     /// Returns `true` if --session is given.
-    pub(crate) fn is_of_a_session(&self) -> bool {
+    pub(crate) fn has_session(&self) -> bool {
         self.session.is_some()
     }
 }

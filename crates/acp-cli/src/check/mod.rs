@@ -41,7 +41,7 @@ pub(crate) async fn check(args: CheckArgs) -> CommandExit {
 }
 
 async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
-    let known = |version| acp_check::agents(version);
+    let known = |version| acp_check::agent_checks(version);
     if args.common.list {
         return list_checks(&args.common, known);
     }
@@ -55,14 +55,14 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
         texts.entry(AgentTask::Answer).or_insert(text);
     }
     let options = CheckOptions {
-        patience: Duration::from_secs(args.common.timeout),
-        turn_patience: Duration::from_secs(args.turn_timeout),
-        limit: Duration::from_secs(args.turn_timeout.max(args.common.timeout) * 4),
+        timeout: Duration::from_secs(args.common.timeout),
+        turn_timeout: Duration::from_secs(args.turn_timeout),
+        check_timeout: Duration::from_secs(args.turn_timeout.max(args.common.timeout) * 4),
         jobs: args.common.jobs,
-        login: args.login,
-        texts,
+        auth_method: args.login,
+        prompts: texts,
     };
-    let spoken = acp_check::agent_versions(&*target, &options)
+    let spoken = acp_check::detect_agent_versions(&*target, &options)
         .await
         .map_err(CommandExit::agent_failed)?;
     run_checks(
@@ -78,7 +78,7 @@ async fn check_agent(args: CheckAgentArgs) -> Result<CommandExit, CommandExit> {
 }
 
 async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit> {
-    let known = |version| acp_check::clients(version);
+    let known = |version| acp_check::client_checks(version);
     if args.common.list {
         return list_checks(&args.common, known);
     }
@@ -88,15 +88,15 @@ async fn check_client(args: CheckClientArgs) -> Result<CommandExit, CommandExit>
     let patience = Duration::from_secs(args.prompt_timeout);
     let target = ClientProgram::new(command, [this.into_os_string(), "check-relay".into()])
         .map_err(|e| CommandExit::usage(e.to_string()))?
-        .patience(patience);
+        .start_timeout(patience);
     let options = CheckOptions {
-        patience: Duration::from_secs(args.common.timeout),
-        turn_patience: patience,
-        limit: Duration::from_secs(args.prompt_timeout.max(args.common.timeout) * 4),
+        timeout: Duration::from_secs(args.common.timeout),
+        turn_timeout: patience,
+        check_timeout: Duration::from_secs(args.prompt_timeout.max(args.common.timeout) * 4),
         jobs: args.common.jobs,
         ..CheckOptions::default()
     };
-    let spoken = acp_check::client_versions(&target, &options)
+    let spoken = acp_check::detect_client_versions(&target, &options)
         .await
         .map_err(CommandExit::agent_failed)?;
     let target: Arc<dyn CheckTarget> = Arc::new(target);
@@ -121,7 +121,7 @@ fn checked_command(
     let Some((program, rest)) = words.split_first() else {
         return Err(CommandExit::usage(format!("no {side} command given")));
     };
-    let given = common.env.environment()?;
+    let given = common.env.agent_environment()?;
     let command = AgentCommand::new(program).args(rest);
     Ok(command.environment(given.environment()))
 }
@@ -138,7 +138,7 @@ async fn run_checks(
     let expected = match &common.baseline {
         None => Vec::new(),
         Some(path) => match std::fs::read_to_string(path) {
-            Ok(text) => baseline::read(&text),
+            Ok(text) => baseline::parse(&text),
             Err(e) => {
                 let path = path.display();
                 return Err(CommandExit::usage(format!(
@@ -158,15 +158,16 @@ async fn run_checks(
     let checks = filter_checks(common, checks)?;
     let began = Instant::now();
     let progress = CheckProgress::new(checks.len());
-    let outcomes = acp_check::run_telling(target, &checks, options, |_| progress.increment()).await;
+    let outcomes =
+        acp_check::run_with_progress(target, &checks, options, |_| progress.increment()).await;
     progress.clear();
     let report = CheckReport {
         side,
         program: command.join(" "),
-        took: began.elapsed(),
-        not_spoken,
-        surprises: baseline::unexpected_results(&expected, &all, &outcomes),
-        expected,
+        duration: began.elapsed(),
+        unsupported_versions: not_spoken,
+        mismatches: baseline::find_mismatches(&expected, &all, &outcomes),
+        expected_failures: expected,
         outcomes,
     };
     write_report(common, &report)?;
@@ -186,7 +187,7 @@ fn report_exit(report: &CheckReport, strict: bool) -> CommandExit {
             .and_then(|outcome| outcome.verdict.reason());
         return CommandExit::agent_failed(why.unwrap_or("no checks could be run"));
     }
-    if report.passed(strict) {
+    if report.has_passed(strict) {
         CommandExit::SUCCESS
     } else {
         CommandExit {
@@ -219,7 +220,7 @@ fn write_report(common: &CheckCommonArgs, report: &CheckReport) -> Result<(), Co
         }),
         None => match stdout.lock().write_all(text.as_bytes()) {
             Ok(()) => Ok(()),
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CommandExit::UNREAD),
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CommandExit::STDOUT_CLOSED),
             Err(e) => Err(CommandExit::failed(format!("cannot write to stdout: {e}"))),
         },
     }
@@ -258,7 +259,7 @@ fn list_checks(
     for check in filter_checks(common, checks)? {
         let (id, level, requirement) = (check.id(), check.level, check.sentence());
         if writeln!(stdout, "{id:<34} {level:<6} {requirement}").is_err() {
-            return Err(CommandExit::UNREAD);
+            return Err(CommandExit::STDOUT_CLOSED);
         }
     }
     Ok(CommandExit::SUCCESS)

@@ -41,9 +41,9 @@ impl RunClient {
         if run.agent.is_bundled() {
             host = host.trust_agent_to_ask();
         }
-        let sandbox = run.sandbox.as_ref().and_then(Confinement::of_commands);
+        let sandbox = run.sandbox.as_ref().and_then(Confinement::command_sandbox);
         if let Some(sandbox) = sandbox {
-            host = host.sandboxed(sandbox.clone());
+            host = host.sandbox(sandbox.clone());
         }
         Ok(Self {
             host: Arc::new(host),
@@ -86,7 +86,7 @@ impl Client for RunClient {
         self.host.request_permission(session, &request).await
     }
 
-    fn terminal_login(&self) -> bool {
+    fn supports_terminal_login(&self) -> bool {
         // `acp run` cannot do it, but it can tell the user to run `acp login`.
         true
     }
@@ -97,7 +97,7 @@ impl Client for RunClient {
 
     async fn elicitation_completed(&self, id: &ElicitationId) {
         if let Some(elicit) = &self.elicitation {
-            elicit.completed(id);
+            elicit.report_completed(id);
         }
     }
 

@@ -56,7 +56,7 @@ async fn run_agent(run: &RunSetup) -> CommandExit {
         user: person,
         process: Arc::clone(&process),
     };
-    let exit = run.with_hint(turn.drive(client, &mut signals).await);
+    let exit = run.with_hint(turn.run(client, &mut signals).await);
     turn.renderer.finish();
     terminals.close().await;
     // After a cancellation, do not wait for the agent to exit by itself.

@@ -17,7 +17,7 @@ pub(super) struct SessionNaming {
     /// The id of the session with this name, if there is one.
     session_id: Option<String>,
     /// Whether to give the name to a new session (`--new`).
-    anew: bool,
+    is_new: bool,
 }
 
 impl SessionNaming {
@@ -30,13 +30,13 @@ impl SessionNaming {
         let Some(name) = &args.session else {
             return Ok(None);
         };
-        let names = SessionNames::of(agent.key(), cwd);
+        let names = SessionNames::open(agent.storage_key(), cwd);
         let has = names.find(name.as_str())?.map(|named| named.id);
         Ok(Some(Self {
             names,
             name: name.clone(),
             session_id: has,
-            anew: args.new,
+            is_new: args.new,
         }))
     }
 
@@ -52,13 +52,13 @@ impl SessionNaming {
 
     /// Returns the id of the session to continue, or `None` to start a new one.
     pub(super) fn existing_session(&self) -> Option<String> {
-        self.session_id.clone().filter(|_| !self.anew)
+        self.session_id.clone().filter(|_| !self.is_new)
     }
 
     /// Requires that the agent stores its sessions.
     ///
     /// `why_not` returns the reason why it does not, if that is known.
-    pub(super) fn check(
+    pub(super) fn require_stored_sessions(
         &self,
         agent: &AgentChoice,
         connection: &AgentConnection,
@@ -76,14 +76,19 @@ impl SessionNaming {
         }
         Err(CommandExit::usage(format!(
             "{} does not store sessions (it supports neither loadSession nor sessionCapabilities.resume), so --session {} cannot be used",
-            agent.title(),
+            agent.display_name(),
             self.name
         )))
     }
 
     /// Returns the exit for a named session that could not be opened.
-    pub(super) fn failed(&self, agent: &AgentChoice, id: &str, error: &acp::Error) -> CommandExit {
-        let agent = agent.title();
+    pub(super) fn open_failure_exit(
+        &self,
+        agent: &AgentChoice,
+        id: &str,
+        error: &acp::Error,
+    ) -> CommandExit {
+        let agent = agent.display_name();
         let name = &self.name;
         let what = match is_not_found(error) {
             true => {
@@ -97,7 +102,7 @@ impl SessionNaming {
     }
 
     /// Gives the name to the new session.
-    pub(super) fn give(
+    pub(super) fn assign(
         &self,
         session: &ClientSession,
         notes: &RunNotes,

@@ -22,7 +22,7 @@ async fn set_when_offered(session: &ClientSession, key: &str, value: &str) -> ac
     let mut seen = 0;
     loop {
         let error = match session.set_config_option(key, value).await {
-            Err(error @ (acp::Error::Unsupported { .. } | acp::Error::Invalid(_))) => error,
+            Err(error @ (acp::Error::Unsupported { .. } | acp::Error::InvalidRequest(_))) => error,
             set => return set,
         };
         let changed = session.thread().changed(seen);
@@ -45,7 +45,7 @@ impl RunSetup {
         tokio::spawn(driver);
         let agent = handshake.await?;
         if let Some(named) = &self.naming {
-            named.check(&self.agent, &agent, || self.storage_problem())?;
+            named.require_stored_sessions(&self.agent, &agent, || self.storage_problem())?;
         }
         let mut setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
         setup.system_prompt = self.args.system_prompt();
@@ -60,12 +60,12 @@ impl RunSetup {
                 return Err(login::login_required_exit(&self.target(), &agent, &error).into());
             }
             (Err(error @ acp::Error::Rpc(_)), Some(named), Some(id)) => {
-                return Err(named.failed(&self.agent, id, &error).into());
+                return Err(named.open_failure_exit(&self.agent, id, &error).into());
             }
             (session, _, _) => session?,
         };
         if let (Some(named), None) = (&self.naming, &self.resume) {
-            named.give(&session, &notes)?;
+            named.assign(&session, &notes)?;
         }
         self.configure(&session).await?;
         Ok(session)
@@ -104,8 +104,8 @@ impl RunSetup {
     /// Returns the failure for a configured value that the agent does not offer.
     fn configuration_error(&self, what: &str, error: acp::Error) -> StartFailure {
         match error {
-            acp::Error::Unsupported { .. } | acp::Error::Invalid(_) => {
-                let name = self.agent.key();
+            acp::Error::Unsupported { .. } | acp::Error::InvalidRequest(_) => {
+                let name = self.agent.storage_key();
                 CommandExit::usage(format!("[agents.{name}], {what}: {error}")).into()
             }
             other => other.into(),

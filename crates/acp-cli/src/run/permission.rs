@@ -27,7 +27,7 @@ impl Prompter for TerminalPrompter {
         request: &PermissionRequest,
         always: &AlwaysEffect,
     ) -> Option<PermissionOptionId> {
-        let draw = |out: &mut _| render::question(request, always, &self.cwd, out);
+        let draw = |out: &mut _| render::render_question(request, always, &self.cwd, out);
         let mut dialog = self.user.ask(draw).await?;
         let prompt = format!("answer [1-{}]: ", request.options.len());
         loop {
@@ -37,7 +37,7 @@ impl Prompter for TerminalPrompter {
                 .ok()
                 .and_then(|n| request.options.get(n.checked_sub(1)?));
             match chosen {
-                Some(option) if option.kind.rejects() || question::is_whole(request) => {
+                Some(option) if option.kind.rejects() || question::is_complete(request) => {
                     return Some(option.option_id.clone());
                 }
                 Some(_) => {

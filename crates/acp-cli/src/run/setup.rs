@@ -40,16 +40,16 @@ impl RunSetup {
         if args.allow == Some(Policy::Ask) && !terminal_user::can_ask() {
             return Err(CommandExit::usage("--allow ask requires a terminal"));
         }
-        let permissions = permissions::of(args.allow, &cwd)?;
+        let permissions = permissions::from_policy(args.allow, &cwd)?;
         let mut agent = args.agent_choice.choose(&cwd)?;
         let configured = std::mem::take(&mut agent.mcp_servers);
-        let mcp_servers = args.session_args.servers(configured)?;
+        let mcp_servers = args.session_args.mcp_servers(configured)?;
         let named = SessionNaming::from_args(&args, &agent, &cwd)?;
         let resume = match &named {
             Some(named) => named.existing_session(),
             None => args.resume.clone(),
         };
-        let sandbox = Confinement::of(&args.session_args.sandbox, args.allow, &cwd)?;
+        let sandbox = Confinement::from_args(&args.session_args.sandbox, args.allow, &cwd)?;
         Ok(Self {
             args,
             text,
@@ -74,7 +74,7 @@ impl RunSetup {
                 notes.add(note);
             }
         }
-        self.target().spawn_as(&command)
+        self.target().spawn_command(&command)
     }
 
     /// Adds a hint to the message of a failure that an implied sandbox may have caused.
@@ -91,7 +91,8 @@ impl RunSetup {
         let hint = self.sandbox.as_ref().and_then(Confinement::hint);
         if let (Some(message), Some(hint)) = (&mut exit.message, hint) {
             let said = message.to_ascii_lowercase();
-            if exit.code == CommandExit::BROKEN || REFUSED.iter().any(|words| said.contains(words))
+            if exit.code == CommandExit::AGENT_FAILED
+                || REFUSED.iter().any(|words| said.contains(words))
             {
                 message.push('\n');
                 message.push_str(&hint);

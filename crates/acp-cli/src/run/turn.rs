@@ -19,7 +19,7 @@ use crate::confinement::Confinement;
 use crate::exit::CommandExit;
 use crate::login;
 use crate::signals::{ExitSignal, Signals};
-use crate::start::{self, SLOW, SLOW_START, StartFailure};
+use crate::start::{self, SLOW_NOTE, SLOW_START, StartFailure};
 use crate::terminal_user::TerminalUser;
 
 /// How long an agent may take to end a turn that was cancelled because of `--timeout`.
@@ -39,7 +39,7 @@ pub(super) struct AgentTurn<'a> {
 
 impl AgentTurn<'_> {
     /// Connects, opens the session, and runs the turn until its stop reason.
-    pub(super) async fn drive(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
+    pub(super) async fn run(&mut self, client: RunClient, signals: &mut Signals) -> CommandExit {
         let timeout = self.run.args.timeout;
         let deadline = timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let session = match self.open(client, signals, deadline).await {
@@ -56,7 +56,7 @@ impl AgentTurn<'_> {
             thread.read(|thread| self.renderer.skip(thread));
         }
         let exit = self.run_turn(&session, content, signals, deadline).await;
-        if exit.code != CommandExit::BROKEN {
+        if exit.code != CommandExit::AGENT_FAILED {
             self.show_resume_hint(&session);
         }
         let noise = session.agent().connection().noise();
@@ -108,7 +108,7 @@ impl AgentTurn<'_> {
                     return Err(exit);
                 }
                 () = &mut slow, if !slow.is_elapsed() => {
-                    self.renderer.note(&format!("{SLOW}{}", self.process.stderr_excerpt()));
+                    self.renderer.note(&format!("{SLOW_NOTE}{}", self.process.stderr_excerpt()));
                 }
                 () = ticks.next() => self.renderer.tick("starting the agent"),
             }
@@ -158,10 +158,10 @@ impl AgentTurn<'_> {
                     if self.renderer.is_broken() {
                         // The reader has closed stdout, as `head` does.
                         let _ = session.cancel().await;
-                        return CommandExit::UNREAD;
+                        return CommandExit::STDOUT_CLOSED;
                     }
                 }
-                () = ticks.next() => self.renderer.tick_of(&thread),
+                () = ticks.next() => self.renderer.tick_thread(&thread),
             }
         };
         self.show(&thread);

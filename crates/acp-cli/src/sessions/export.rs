@@ -17,7 +17,7 @@ use crate::start::{StartFailure, StartTarget, is_not_found};
 pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
-    let named = SessionNames::of(agent.key(), &cwd).find(&args.session)?;
+    let named = SessionNames::open(agent.storage_key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);
     if let Some(file) = &args.out
         && file.symlink_metadata().is_ok()
@@ -35,7 +35,7 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
         if !connection.capabilities().load_session {
             let message = format!(
                 "cannot export sessions of {}: it does not support loadSession",
-                agent.title()
+                agent.display_name()
             );
             return Err(CommandExit::usage(message).into());
         }
@@ -45,7 +45,7 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
                 return Err(login::login_required_exit(&target, connection, &error).into());
             }
             Err(error) if is_not_found(&error) => {
-                let message = format!("session not found in {}: {id}", agent.title());
+                let message = format!("session not found in {}: {id}", agent.display_name());
                 return Err(CommandExit::failed(message).into());
             }
             loaded => loaded?,
@@ -57,7 +57,7 @@ pub(super) async fn export(args: ExportSessionArgs) -> Result<(), CommandExit> {
     let Some(file) = &args.out else {
         return match print(text.as_bytes()) {
             true => Ok(()),
-            false => Err(CommandExit::UNREAD),
+            false => Err(CommandExit::STDOUT_CLOSED),
         };
     };
     let failed = |e: std::io::Error| match e.kind() {

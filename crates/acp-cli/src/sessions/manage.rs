@@ -63,7 +63,7 @@ async fn change_session(
 ) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
-    let named = SessionNames::of(agent.key(), &cwd).find(&args.session)?;
+    let named = SessionNames::open(agent.storage_key(), &cwd).find(&args.session)?;
     let id = named.map_or_else(|| args.session.clone(), |named| named.id);
     let target = StartTarget {
         agent: &agent,
@@ -80,7 +80,7 @@ async fn change_session(
             Err(error) if is_not_found(&error) => {
                 let message = format!(
                     "session not found in {}: {}",
-                    agent.title(),
+                    agent.display_name(),
                     terminal_text::clean_line(&id)
                 );
                 Err(CommandExit::failed(message).into())

@@ -43,7 +43,7 @@ pub(crate) async fn sessions(args: SessionsArgs) -> CommandExit {
 fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
-    let has = SessionNames::of(agent.key(), &cwd).assign(&args.name, &args.id, None)?;
+    let has = SessionNames::open(agent.storage_key(), &cwd).assign(&args.name, &args.id, None)?;
     if has == args.id {
         return Ok(());
     }
@@ -56,7 +56,7 @@ fn name_session(args: &NameSessionArgs) -> Result<(), CommandExit> {
 fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
     let cwd = directory(&args.cwd)?;
     let agent = args.agent_choice.choose(&cwd)?;
-    match SessionNames::of(agent.key(), &cwd).remove(&args.name)? {
+    match SessionNames::open(agent.storage_key(), &cwd).remove(&args.name)? {
         Some(id) => {
             print(
                 format!(
@@ -68,7 +68,7 @@ fn forget_name(args: &ForgetSessionArgs) -> Result<(), CommandExit> {
             );
             Ok(())
         }
-        None => Err(unknown_name_exit(&args.name, &agent.title(), &cwd)),
+        None => Err(unknown_name_exit(&args.name, &agent.display_name(), &cwd)),
     }
 }
 
@@ -83,7 +83,7 @@ fn unknown_name_exit(name: &str, agent: &str, cwd: &Path) -> CommandExit {
 async fn list_sessions(args: ListSessionsArgs) -> Result<(), CommandExit> {
     let cwd = directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let agent = args.agent_choice.choose(&cwd)?;
-    let names = SessionNames::of(agent.key(), &cwd).in_all_directories()?;
+    let names = SessionNames::open(agent.storage_key(), &cwd).list_all()?;
     let target = StartTarget {
         agent: &agent,
         cwd: &cwd,
@@ -140,7 +140,7 @@ async fn list_pages(
         listed += sessions.len();
         if !print(render_sessions(sessions, names, format)?.as_bytes()) {
             // The reader has closed stdout, as `head` does.
-            return Err(CommandExit::UNREAD.into());
+            return Err(CommandExit::STDOUT_CLOSED.into());
         }
         let next = page.next_cursor;
         if sessions.len() < page.sessions.len() || (listed == MAX_SESSIONS && next.is_some()) {

@@ -8,7 +8,7 @@ use acp_trace::{LintFinding, PageError, PageFinding, PageSummary, TraceLinter, T
 use crate::args::trace::HtmlArgs;
 use crate::exit::CommandExit;
 use crate::screen;
-use crate::trace::lint::counted;
+use crate::trace::lint::format_count;
 
 /// The maximum number of findings to show on the page.
 const MAX_FINDINGS: usize = 10_000;
@@ -31,7 +31,7 @@ pub(super) fn html(args: &HtmlArgs) -> CommandExit {
                 1 => "; ignored 1 line that is not a record".to_owned(),
                 notes => format!("; ignored {notes} lines that are not records"),
             };
-            let records = counted(page.records as u64, "record");
+            let records = format_count(page.records as u64, "record");
             let line = format!("{}: {records}{notes}\n", out.display());
             // The page is written, whether or not anyone reads this line.
             screen::print(line.as_bytes());
@@ -110,7 +110,7 @@ fn write_stdout(
     match written {
         Ok(()) => CommandExit::SUCCESS,
         Err(PageError::Write(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => {
-            CommandExit::UNREAD
+            CommandExit::STDOUT_CLOSED
         }
         Err(e) => page_exit(&e, e.to_string()),
     }

@@ -35,16 +35,16 @@ pub(super) fn lint(args: &LintArgs) -> CommandExit {
             Err(e) => return of_file(&e),
         }
         if output.out.len() > PRINT_SIZE && !output.print() {
-            return CommandExit::UNREAD;
+            return CommandExit::STDOUT_CLOSED;
         }
     }
     output.push_all(lint.end());
     output.push_totals(lint.messages());
     if !output.print() {
-        return CommandExit::UNREAD;
+        return CommandExit::STDOUT_CLOSED;
     }
     if output.must > 0 || (args.strict && output.should > 0) {
-        CommandExit::DIFFERENT
+        CommandExit::FINDINGS
     } else {
         CommandExit::SUCCESS
     }
@@ -64,7 +64,7 @@ impl<'a> LintOutput<'a> {
     fn new(args: &'a LintArgs) -> Self {
         Self {
             args,
-            styles: Styles::of_stdout(),
+            styles: Styles::for_stdout(),
             must: 0,
             should: 0,
             by_rule: BTreeMap::new(),
@@ -169,9 +169,9 @@ impl<'a> LintOutput<'a> {
                 let _ = writeln!(
                     self.out,
                     "{}, {}, {}",
-                    counted(messages, "message"),
-                    counted(must, "MUST violation"),
-                    counted(should, "SHOULD violation")
+                    format_count(messages, "message"),
+                    format_count(must, "MUST violation"),
+                    format_count(should, "SHOULD violation")
                 );
             }
         }
@@ -186,7 +186,7 @@ impl<'a> LintOutput<'a> {
 }
 
 /// Returns a count with its noun, singular or plural.
-pub(super) fn counted(count: u64, what: &str) -> String {
+pub(super) fn format_count(count: u64, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
@@ -199,5 +199,5 @@ fn is_wanted(args: &LintArgs, problem: &LintFinding) -> bool {
     let method = message.map(|message| message.method.as_str());
     let update = message.and_then(|message| message.update.as_deref());
     let names = [method, update].into_iter().flatten();
-    args.filter.wants(Some(problem.side), session, names)
+    args.filter.matches(Some(problem.side), session, names)
 }

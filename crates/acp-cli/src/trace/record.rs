@@ -31,7 +31,7 @@ pub(super) async fn record(args: RecordArgs) -> CommandExit {
         Err(e) => return CommandExit::failed(format!("cannot listen for signals: {e}")),
     };
     // Whoever starts the recorder starts it in the agent's place, and has decided which variables the agent gets.
-    let given = match args.env.all() {
+    let given = match args.env.process_environment() {
         Ok(given) => given,
         Err(exit) => return exit,
     };

@@ -12,7 +12,7 @@ use crate::args::trace::{ReplayArgs, SideArg};
 use crate::exit::CommandExit;
 use crate::screen;
 use crate::signals::Signals;
-use crate::trace::lint::counted;
+use crate::trace::lint::format_count;
 
 /// How long an agent may take to exit after its stdin is closed, and again after it is asked to exit.
 const GRACE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
     };
     let mut settings = ReplaySettings::new(args.side.into());
     settings.pace = args.pace;
-    settings.patience = Duration::from_secs(args.timeout);
+    settings.timeout = Duration::from_secs(args.timeout);
     settings.ignore.clone_from(&args.ignore);
     let (process, transport) = match open_live_side(args) {
         Ok(live) => live,
@@ -59,13 +59,13 @@ pub(super) async fn replay(args: &ReplayArgs) -> CommandExit {
         Side::Agent => eprint!("{text}"),
         Side::Client => {
             if !screen::print(text.as_bytes()) {
-                return CommandExit::UNREAD;
+                return CommandExit::STDOUT_CLOSED;
             }
         }
     }
     match report.differences.is_empty() {
         true => CommandExit::SUCCESS,
-        false => CommandExit::DIFFERENT,
+        false => CommandExit::FINDINGS,
     }
 }
 
@@ -86,7 +86,7 @@ fn open_live_side(args: &ReplayArgs) -> Result<(Option<AgentProcess>, Transport)
             "--as agent: takes no agent command; a client starts `acp trace replay` instead of the agent",
         ));
     }
-    let given = args.env.all()?;
+    let given = args.env.process_environment()?;
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
     let process = AgentProcess::spawn_with(&command, |line| eprintln!("{line}"))
@@ -122,8 +122,8 @@ fn render_report(report: &ReplayReport) -> String {
     let _ = writeln!(
         text,
         "{} matched, {}",
-        counted(report.match_count, "message"),
-        counted(count, "difference")
+        format_count(report.match_count, "message"),
+        format_count(count, "difference")
     );
     text
 }

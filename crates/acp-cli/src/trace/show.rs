@@ -59,13 +59,13 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
                 Err(e) => return of_file(&e),
             }
             if !view.print(PRINT_SIZE) {
-                return CommandExit::UNREAD;
+                return CommandExit::STDOUT_CLOSED;
             }
         }
         // Show everything read so far before waiting for more, even if it is only the start of a text.
         view.flush_entry();
         if !view.print(0) {
-            return CommandExit::UNREAD;
+            return CommandExit::STDOUT_CLOSED;
         }
         if ended || !args.follow {
             break;
@@ -79,7 +79,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
     if view.print(0) {
         CommandExit::SUCCESS
     } else {
-        CommandExit::UNREAD
+        CommandExit::STDOUT_CLOSED
     }
 }
 
@@ -102,7 +102,7 @@ impl<'a> TraceOutput<'a> {
         Self {
             args,
             show: EntryBuilder::new(),
-            styles: Styles::of_stdout(),
+            styles: Styles::for_stdout(),
             width: line_width(),
             pending_entry: None,
             last_time: 0,
@@ -129,7 +129,7 @@ impl<'a> TraceOutput<'a> {
     fn push_record(&mut self, record: acp_trace::TraceRecord) {
         let Some(entry) = self
             .show
-            .record(record)
+            .build_entry(record)
             .filter(|entry| self.is_wanted(entry))
         else {
             return;
@@ -149,7 +149,7 @@ impl<'a> TraceOutput<'a> {
     fn is_wanted(&self, entry: &TraceEntry) -> bool {
         let names = [Some(entry.method.as_str()), entry.update.as_deref()];
         let filter = &self.args.filter;
-        filter.wants(
+        filter.matches(
             entry.from,
             entry.session.as_deref(),
             names.into_iter().flatten(),
@@ -210,7 +210,7 @@ impl<'a> TraceOutput<'a> {
         if let Some(session) = entry
             .session
             .as_ref()
-            .filter(|_| !self.args.filter.is_of_a_session())
+            .filter(|_| !self.args.filter.has_session())
         {
             let session = truncate_to_width(&terminal_text::clean_line(session), 12);
             summary = format!("{session}: {summary}");

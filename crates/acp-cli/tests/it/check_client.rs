@@ -26,11 +26,11 @@ fn acp_run() -> ClientProgram {
 
 /// Carries out the checks that are named.
 async fn check(client: ClientProgram, ids: &[&str]) -> Vec<CheckOutcome> {
-    let mut checks = acp_check::clients(SchemaVersion::V1);
+    let mut checks = acp_check::client_checks(SchemaVersion::V1);
     checks.retain(|check| ids.contains(&check.id().as_str()));
     assert_eq!(checks.len(), ids.len());
     let options = CheckOptions {
-        patience: PATIENCE,
+        timeout: PATIENCE,
         jobs: 2,
         ..CheckOptions::default()
     };
@@ -63,7 +63,7 @@ async fn a_client_that_is_a_program_is_played_with_through_its_agent() {
 #[tokio::test]
 #[ignore = "takes most of a minute: what is skipped is waited for"]
 async fn acp_run_passes_or_skips_everything() {
-    let ids: Vec<String> = acp_check::clients(SchemaVersion::V1)
+    let ids: Vec<String> = acp_check::client_checks(SchemaVersion::V1)
         .iter()
         .map(Check::id)
         .collect();
@@ -89,7 +89,7 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
     assert!(why.contains("without starting the agent"), "{why}");
     assert!(why.contains(&format!("no such agent: {ACP}")), "{why}");
 
-    let slow = client("sleep", &["60", "{agent}"]).patience(Duration::from_millis(200));
+    let slow = client("sleep", &["60", "{agent}"]).start_timeout(Duration::from_millis(200));
     let why = slow.start(&place).await.unwrap_err();
     assert!(
         why.contains("waiting for the client to start the agent") || why.contains("without"),
@@ -102,7 +102,7 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
 async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
     let line = "\"$@\" < /dev/null; echo no key >&2; exit 4";
     let brief = client("sh", &["-c", line, "sh", "{agent}"]);
-    let why = acp_check::client_versions(&brief, &CheckOptions::default()).await;
+    let why = acp_check::detect_client_versions(&brief, &CheckOptions::default()).await;
     let why = why.unwrap_err();
     let told = "the client exited (exit code 4) before sending `initialize`";
     assert!(why.starts_with(told), "{why}");

@@ -215,7 +215,7 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
     assert_eq!((code, &*stdout), (Some(3), ""));
     assert!(stderr.contains("wrong token"), "{stderr}");
     assert!(!stderr.contains(&token[..32]), "{stderr}");
-    assert_eq!(server.refused_connections(), 1);
+    assert_eq!(server.rejected_connections(), 1);
 
     for no_token in ["", "nonsense", &token[..64]] {
         let (code, stdout, stderr) = ended(spawn(&wrong(no_token.to_owned()))).await;
@@ -224,7 +224,7 @@ async fn a_wrong_token_is_refused_and_nothing_leaks() {
         assert!(!stderr.contains(&token[..32]), "{stderr}");
     }
     // These did not even try.
-    assert_eq!(server.refused_connections(), 1);
+    assert_eq!(server.rejected_connections(), 1);
 
     let mut child = spawn(&right);
     let agent = connect(&mut child).await;
@@ -296,7 +296,7 @@ impl Agent for ProxyAgent {
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         for (name, server, _) in &*self.0.lock().await {
             let said = show(server, &prompt.text()).await;
-            turn.message(format!("{name}: {said}")).await?;
+            turn.send_message(format!("{name}: {said}")).await?;
         }
         Ok(StopReason::EndTurn)
     }

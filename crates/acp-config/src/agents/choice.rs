@@ -8,12 +8,14 @@ use sha2::{Digest, Sha256};
 use super::project::ProjectAgents;
 use super::settings::{self, AgentSettings, check_name};
 use super::state_paths::{self, AgentStatePaths};
-use super::well_known::{BUNDLED, KNOWN, find_by_command, find_well_known, runner_of};
+use super::well_known::{
+    BUNDLED, KNOWN, find_by_command, find_well_known, package_runner_paths_of,
+};
 use crate::config::UserConfig;
 use crate::environment::{AgentEnvironment, EnvRequest};
 use crate::error::ConfigError;
 use crate::mcp_servers::mcp_definitions;
-use crate::quote::quoted;
+use crate::quote::quote;
 
 /// Which agent to use, as requested on the command line.
 #[derive(Debug, Clone, Default)]
@@ -80,7 +82,7 @@ impl AgentSelector {
     ) -> Result<AgentChoice, ConfigError> {
         if !self.command.is_empty() {
             let mut chosen =
-                self.to_choice(config, AgentSettings::default(), ConfigError::usage)?;
+                self.build_choice(config, AgentSettings::default(), ConfigError::usage)?;
             chosen.command.clone_from(&self.command);
             return Ok(chosen);
         }
@@ -121,13 +123,13 @@ impl AgentSelector {
         }
         if let Some(known) = known {
             let mut chosen =
-                self.to_choice(config, AgentSettings::default(), ConfigError::usage)?;
+                self.build_choice(config, AgentSettings::default(), ConfigError::usage)?;
             chosen.name = Some(known.name.to_owned());
             chosen.command = to_strings(known.command);
             chosen.install = Some(known.install);
             return Ok(chosen);
         }
-        let project = ProjectAgents::of(cwd)?;
+        let project = ProjectAgents::load(cwd)?;
         if let Some(mut project) = project {
             if project.agents.contains_key(name) {
                 require_allowed(&project, ask)?;
@@ -140,7 +142,7 @@ impl AgentSelector {
                         project.file.display()
                     ))
                 };
-                let mut chosen = self.to_choice(config, settings, config_error)?;
+                let mut chosen = self.build_choice(config, settings, config_error)?;
                 chosen.name = Some(name.to_owned());
                 chosen.command = command;
                 return Ok(chosen);
@@ -170,7 +172,7 @@ impl AgentSelector {
             }
             (Some(mut command), _) => {
                 if let Some(program) = command.first_mut() {
-                    *program = settings::program(program, None).map_err(config_error)?;
+                    *program = settings::resolve_program(program, None).map_err(config_error)?;
                 }
                 command
             }
@@ -180,7 +182,7 @@ impl AgentSelector {
                 return Err(config_error(what.to_owned()));
             }
         };
-        let mut chosen = self.to_choice(config, settings, config_error)?;
+        let mut chosen = self.build_choice(config, settings, config_error)?;
         chosen.install = known
             .filter(|known| command == known.command)
             .map(|known| known.install);
@@ -190,14 +192,14 @@ impl AgentSelector {
     }
 
     /// Builds the choice from an agent's settings and the command line. The caller sets the name and the command.
-    fn to_choice(
+    fn build_choice(
         &self,
         config: &UserConfig,
         settings: AgentSettings,
         config_error: impl Fn(String) -> ConfigError,
     ) -> Result<AgentChoice, ConfigError> {
         let given =
-            AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &config_error)?;
+            AgentEnvironment::for_agent(&config.environment, &settings, &self.env, &config_error)?;
         let protocol = self.protocol.or(settings.protocol).unwrap_or(1);
         Ok(AgentChoice {
             name: None,
@@ -234,15 +236,15 @@ impl AgentChoice {
             false => find_by_command(&self.command).or(named),
         };
         let places = known.map(|known| known.state_paths).unwrap_or_default();
-        let places = places.iter().chain(runner_of(&self.command));
-        state_paths::prepare(places, &self.environment.environment(), cwd)
+        let places = places.iter().chain(package_runner_paths_of(&self.command));
+        state_paths::prepare_state_paths(places, &self.environment.environment(), cwd)
     }
 
     /// Returns the key under which the agent's data is stored.
     ///
     /// For a command, the key contains only the program in readable form, because the arguments may contain a secret.
     #[must_use]
-    pub fn key(&self) -> String {
+    pub fn storage_key(&self) -> String {
         match (&self.name, self.command.split_first()) {
             (Some(name), _) => name.clone(),
             (None, None) => BUNDLED.to_owned(),
@@ -261,7 +263,7 @@ impl AgentChoice {
 
     /// Returns a noun phrase for the agent, such as `the agent gemini`, to use in a sentence.
     #[must_use]
-    pub fn title(&self) -> String {
+    pub fn display_name(&self) -> String {
         match (&self.name, self.command.first()) {
             (Some(name), _) => format!("the agent {name}"),
             (None, None) => "the bundled agent".to_owned(),
@@ -292,7 +294,7 @@ fn default_agent(
 ) -> Result<(Option<String>, Option<String>), ConfigError> {
     let users = config.default_agent.clone();
     let not_used = |why: String| Some(format!("ignoring the project's default agent: {why}"));
-    let project = match ProjectAgents::of(cwd) {
+    let project = match ProjectAgents::load(cwd) {
         Ok(Some(project)) if project.default_agent.is_some() => project,
         Ok(_) => return Ok((users, None)),
         // An invalid file cannot have been allowed.
@@ -303,7 +305,7 @@ fn default_agent(
     }
     let why = format!(
         "{} is not allowed; review and allow it with `acp agents allow`",
-        project.shown_file()
+        project.display_file()
     );
     Ok((users, not_used(why)))
 }
@@ -313,9 +315,9 @@ fn require_allowed(project: &ProjectAgents, ask: ConfirmFn<'_>) -> Result<(), Co
     if project.is_allowed()? {
         return Ok(());
     }
-    let file = project.shown_file();
+    let file = project.display_file();
     if let Some(ask) = ask {
-        if ask(&project.question()) {
+        if ask(&project.confirmation_question()) {
             return project.allow();
         }
         return Err(ConfigError::usage(
@@ -334,7 +336,7 @@ fn cwd_flag(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
         Ok(here) if here.starts_with(directory) => String::new(),
-        _ => format!(" --cwd {}", quoted(&directory.to_string_lossy())),
+        _ => format!(" --cwd {}", quote(&directory.to_string_lossy())),
     }
 }
 
@@ -387,14 +389,14 @@ mod tests {
     fn a_command_is_remembered_without_what_may_be_secret_in_it() {
         let key = |words: &[&str]| {
             let which = AgentSelector::default();
-            let chosen = which.to_choice(
+            let chosen = which.build_choice(
                 &UserConfig::default(),
                 AgentSettings::default(),
                 ConfigError::usage,
             );
             let mut chosen = chosen.unwrap();
             chosen.command = to_strings(words);
-            chosen.key()
+            chosen.storage_key()
         };
         let one = key(&["agent", "--key=hush"]);
         assert!(one.starts_with("agent ") && !one.contains("hush"), "{one}");

@@ -9,7 +9,7 @@ use super::project::ProjectAgents;
 use super::well_known::{BUNDLED, KNOWN, find_well_known};
 use crate::config::UserConfig;
 use crate::error::ConfigError;
-use crate::quote::quoted;
+use crate::quote::quote;
 
 /// Where an agent is configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl ListedAgent {
 
     /// Returns the agent's availability in one or two words, such as `not installed`.
     #[must_use]
-    pub fn state(&self) -> &'static str {
+    pub fn availability(&self) -> &'static str {
         match (self.is_bundled(), &self.program_path, &self.error) {
             (_, _, Some(_)) => "unavailable",
             (true, _, _) => "built in",
@@ -84,7 +84,7 @@ impl ListedAgent {
         if let Some(wrong) = &self.error {
             return wrong.clone();
         }
-        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = self.command.iter().map(|word| quote(word)).collect();
         let command = words.join(" ");
         let what = match (self.title, self.origin) {
             _ if self.is_bundled() => "the bundled agent".to_owned(),
@@ -122,7 +122,7 @@ impl AgentList {
     /// Fails if the list of allowed projects cannot be read.
     pub fn discover(config: &UserConfig, cwd: &Path) -> Result<Self, ConfigError> {
         let mut notes = Vec::new();
-        let project = ProjectAgents::of(cwd).unwrap_or_else(|e| {
+        let project = ProjectAgents::load(cwd).unwrap_or_else(|e| {
             notes.push(e.to_string());
             None
         });
@@ -147,7 +147,7 @@ impl AgentList {
         }
         for name in project.iter().flat_map(|project| project.agents.keys()) {
             let mut listed = list_project_agent(name, project.as_ref());
-            let hidden = ProjectAgents::hidden_reason(name, &config.agents);
+            let hidden = ProjectAgents::shadowing_agent(name, &config.agents);
             listed.error = hidden.map(|by| format!("shadowed by {by}"));
             agents.push(listed);
         }

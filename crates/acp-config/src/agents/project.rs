@@ -15,7 +15,7 @@ use super::settings::{self, AgentSettings, check_name};
 use super::well_known::find_well_known;
 use crate::error::ConfigError;
 use crate::paths;
-use crate::quote::quoted;
+use crate::quote::quote;
 use crate::source::{ConfigSource, FILE};
 
 /// The maximum size of the file that lists the allowed projects, in bytes.
@@ -53,11 +53,11 @@ impl ProjectAgents {
     ///
     /// # Errors
     /// Fails if the file is invalid, cannot be read, or is outside the project.
-    pub fn of(cwd: &Path) -> Result<Option<Self>, ConfigError> {
-        let project = Project::of(cwd)
+    pub fn load(cwd: &Path) -> Result<Option<Self>, ConfigError> {
+        let project = Project::find(cwd)
             .map_err(|e| ConfigError::usage(format!("the directory {}: {e}", cwd.display())))?;
         let found = project
-            .nearest(FILE)
+            .open_nearest(FILE)
             .map_err(|e| ConfigError::usage(e.to_string()))?;
         let Some(found) = found else {
             return Ok(None);
@@ -72,7 +72,7 @@ impl ProjectAgents {
                 return Err(wrong(format!("[agents.{name}]: `command` is missing")));
             };
             if let Some(program) = command.first_mut() {
-                *program = settings::program(program, Some(&found.directory))
+                *program = settings::resolve_program(program, Some(&found.directory))
                     .map_err(|e| wrong(format!("[agents.{name}]: {e}")))?;
             }
         }
@@ -124,7 +124,7 @@ impl ProjectAgents {
             allowed.files.drain(..beyond);
             Ok::<_, ConfigError>((allowed, ()))
         };
-        store.change(change)
+        store.update(change)
     }
 
     /// Withdraws the user's approval. Returns `true` if the file was allowed before.
@@ -143,13 +143,13 @@ impl ProjectAgents {
             let revoked = allowed.files.len() < before;
             Ok::<_, ConfigError>((allowed, revoked))
         };
-        store.change(change)
+        store.update(change)
     }
 
     /// Returns the agent that takes precedence over a project's agent of this name, as a phrase for an error, or `None`
     /// if there is none.
     #[must_use]
-    pub fn hidden_reason(
+    pub fn shadowing_agent(
         name: &str,
         users: &BTreeMap<String, AgentSettings>,
     ) -> Option<&'static str> {
@@ -164,18 +164,18 @@ impl ProjectAgents {
 
     /// Returns the question that asks the user to allow the project's agents.
     #[must_use]
-    pub fn question(&self) -> String {
+    pub fn confirmation_question(&self) -> String {
         format!(
             "This project defines agents in {}:\n{}They run with your permissions, as configured there. Allow them until the file changes?",
-            self.shown_file(),
+            self.display_file(),
             self.to_text()
         )
     }
 
     /// Returns the complete path of the file, escaped for display.
     #[must_use]
-    pub fn shown_file(&self) -> String {
-        literal::literal_line(&paths::display_path(&self.file))
+    pub fn display_file(&self) -> String {
+        literal::escape_line(&paths::display_path(&self.file))
     }
 
     /// Formats the complete configuration as the project wrote it, for the user to review.
@@ -184,24 +184,24 @@ impl ProjectAgents {
         let mut text = String::new();
         let mut line = |indent: usize, what: &str| {
             text.push_str(&" ".repeat(indent));
-            text.push_str(&literal::literal_line(what));
+            text.push_str(&literal::escape_line(what));
             text.push('\n');
         };
         for (name, settings) in &self.agents {
             let words = settings.command.iter().flatten();
-            let command: Vec<String> = words.map(|word| quoted(word)).collect();
+            let command: Vec<String> = words.map(|word| quote(word)).collect();
             line(2, &format!("{name}: {}", command.join(" ")));
             for (variable, value) in &settings.env {
-                line(6, &format!("with {variable}={}", quoted(value)));
+                line(6, &format!("with {variable}={}", quote(value)));
             }
             if !settings.pass.is_empty() {
                 line(6, &format!("receives your {}", settings.pass.join(", ")));
             }
             if let Some(mode) = &settings.mode {
-                line(6, &format!("starts in mode {}", quoted(mode)));
+                line(6, &format!("starts in mode {}", quote(mode)));
             }
             for (key, value) in settings.options() {
-                line(6, &format!("sets {}", quoted(&format!("{key}={value}"))));
+                line(6, &format!("sets {}", quote(&format!("{key}={value}"))));
             }
             for server in &settings.mcp_servers {
                 line(6, &format!("MCP server: {}", server.summary()));

@@ -91,7 +91,9 @@ enum CommandSetting {
 fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     use serde::de::Error;
     let words = match CommandSetting::deserialize(deserializer)? {
-        CommandSetting::Line(line) => acp_host::words_of_line(&line).map_err(D::Error::custom)?,
+        CommandSetting::Line(line) => {
+            acp_host::split_command_line(&line).map_err(D::Error::custom)?
+        }
         CommandSetting::Words(words) => words,
     };
     match words.first() {
@@ -132,7 +134,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Fails if the path would mean a different file in each directory.
-pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, String> {
+pub(crate) fn resolve_program(written: &str, base: Option<&Path>) -> Result<String, String> {
     if let Some(rest) = written.strip_prefix("~/") {
         let home = std::env::home_dir().ok_or("no home directory")?;
         return Ok(home.join(rest).to_string_lossy().into_owned());
@@ -217,21 +219,21 @@ mod tests {
     fn a_program_is_the_same_from_everywhere() {
         let here = Some(Path::new("/project"));
         for base in [None, here] {
-            assert_eq!(program("goose", base).unwrap(), "goose");
-            assert_eq!(program("/bin/agent", base).unwrap(), "/bin/agent");
+            assert_eq!(resolve_program("goose", base).unwrap(), "goose");
+            assert_eq!(resolve_program("/bin/agent", base).unwrap(), "/bin/agent");
             assert!(
-                program("~/bin/agent", base)
+                resolve_program("~/bin/agent", base)
                     .unwrap()
                     .ends_with("/bin/agent")
             );
         }
         for written in ["./agent", "tools/agent"] {
             assert!(
-                program(written, None)
+                resolve_program(written, None)
                     .unwrap_err()
                     .contains("absolute path")
             );
-            let found = program(written, here).unwrap();
+            let found = resolve_program(written, here).unwrap();
             assert_eq!(
                 found,
                 format!("/project/{}", written.trim_start_matches("./"))

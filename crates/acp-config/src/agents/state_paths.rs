@@ -32,7 +32,7 @@ pub enum AgentStatePath {
 use AgentStatePath::{Cache, Config, Data, EnvOrHome, Home, HomeFile, State};
 
 /// Returns the state paths of a package runner such as `npx`, or `None` for any other program.
-pub(super) fn runner(program: &str) -> Option<&'static [AgentStatePath]> {
+pub(super) fn package_runner_paths(program: &str) -> Option<&'static [AgentStatePath]> {
     Some(match program {
         "npx" | "npm" => &[EnvOrHome("npm_config_cache", ".npm")],
         "uvx" | "uv" => &[EnvOrHome("UV_CACHE_DIR", ".cache/uv"), Data("uv")],
@@ -54,7 +54,7 @@ pub struct AgentStatePaths {
 /// Returns the paths where an agent with this environment may write its own state while it works in `cwd`.
 ///
 /// Missing directories are created, because the agent cannot create them.
-pub(crate) fn prepare<'a>(
+pub(crate) fn prepare_state_paths<'a>(
     places: impl IntoIterator<Item = &'a AgentStatePath>,
     environment: &Environment,
     cwd: &Path,
@@ -179,7 +179,7 @@ mod tests {
         let cwd = home.join("project");
         std::fs::create_dir(&cwd).unwrap();
         let places = [Home(".codex"), Data("goose"), HomeFile(".claude.json")];
-        let own = prepare(&places, &environment, &cwd);
+        let own = prepare_state_paths(&places, &environment, &cwd);
         assert_eq!(own.notes, Vec::<String>::new());
         assert_eq!(
             own.writable,
@@ -199,7 +199,7 @@ mod tests {
             Data("goose"),
             HomeFile(".claude.json"),
         ];
-        let own = prepare(&places, &moved, &cwd);
+        let own = prepare_state_paths(&places, &moved, &cwd);
         let there = ["moved", "data/goose", ".claude.json"].map(|name| home.join(name));
         assert_eq!(own.writable, there);
     }
@@ -219,26 +219,26 @@ mod tests {
             (".dangling", home.join("nowhere")),
         ] {
             symlink(target, home.join(name)).unwrap();
-            let own = prepare(&[Home(name)], &environment, &cwd);
+            let own = prepare_state_paths(&[Home(name)], &environment, &cwd);
             assert_eq!(own.writable, Vec::<PathBuf>::new(), "{name}");
             assert_eq!(own.notes.len(), 1, "{name}");
         }
         // In a directory of the project, the whole project counts.
-        let own = prepare(&[Home(".inside")], &environment, &cwd.join("inside"));
+        let own = prepare_state_paths(&[Home(".inside")], &environment, &cwd.join("inside"));
         assert_eq!(own.writable, Vec::<PathBuf>::new());
         // If the user works in the home directory, the state is in the project. If there is a repository in it, it is
         // not.
-        let own = prepare(&[Home(".codex")], &environment, &home);
+        let own = prepare_state_paths(&[Home(".codex")], &environment, &home);
         assert_eq!(own.writable, Vec::<PathBuf>::new());
         std::fs::create_dir(home.join(".git")).unwrap();
         let elsewhere = home.join("elsewhere");
         std::fs::create_dir(&elsewhere).unwrap();
-        let own = prepare(&[Home(".codex")], &environment, &elsewhere);
+        let own = prepare_state_paths(&[Home(".codex")], &environment, &elsewhere);
         assert_eq!(own.writable, [home.join(".codex")]);
         // A state directory that contains the project.
         let inside = home.join(".codex/worktree");
         std::fs::create_dir(&inside).unwrap();
-        let own = prepare(&[Home(".codex")], &environment, &inside);
+        let own = prepare_state_paths(&[Home(".codex")], &environment, &inside);
         assert_eq!(own.writable, Vec::<PathBuf>::new());
     }
 }

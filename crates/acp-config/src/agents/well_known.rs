@@ -190,7 +190,7 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
     if program == "acp" && args.first().is_some_and(|word| word == "agent") {
         return find_well_known(BUNDLED);
     }
-    if state_paths::runner(program).is_none() {
+    if state_paths::package_runner_paths(program).is_none() {
         return find_by_program(program);
     }
     let mut args = args.iter().filter(|word| !word.starts_with('-'));
@@ -198,9 +198,11 @@ pub(crate) fn find_by_command(command: &[String]) -> Option<&'static KnownAgent>
 }
 
 /// Returns the state paths of the command's package runner, or an empty slice if it uses none.
-pub(crate) fn runner_of(command: &[String]) -> &'static [AgentStatePath] {
+pub(crate) fn package_runner_paths_of(command: &[String]) -> &'static [AgentStatePath] {
     let program = split_command(command).map(|(program, _)| program);
-    program.and_then(state_paths::runner).unwrap_or_default()
+    program
+        .and_then(state_paths::package_runner_paths)
+        .unwrap_or_default()
 }
 
 /// Splits a command into the program's name and its arguments, skipping `env A=B`.

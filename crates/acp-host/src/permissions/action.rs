@@ -40,7 +40,7 @@ pub struct Action {
     /// Whether the tool's input contains a command in a form that cannot be parsed.
     pub(crate) has_unreadable_command: bool,
     /// Whether all commands are known to run under the session's roots.
-    pub(crate) is_in_home: bool,
+    pub(crate) is_in_roots: bool,
     /// The directory in which all commands run, without symlinks. `None` if there are no commands, if they run in
     /// several directories, or if the directory does not exist.
     pub(crate) directory: Option<PathBuf>,
@@ -97,7 +97,7 @@ impl Action {
     /// the commands in its input.
     pub(crate) fn from_request(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
-        let mut action = Self::of_kind(call.kind.clone());
+        let mut action = Self::with_kind(call.kind.clone());
         let mut paths: Vec<&str> = call.locations.iter().map(|l| l.path.as_str()).collect();
         for content in &call.content {
             match content {
@@ -119,12 +119,14 @@ impl Action {
         }
         if let Some(input) = &call.raw_input {
             paths.extend(text_values(input, &PATH_KEYS));
-            action.add_commands_of(input);
+            action.add_commands_from(input);
         }
         paths.retain(|path| !path.is_empty());
         paths.sort_unstable();
         paths.dedup();
-        let targets = paths.into_iter().map(|path| action_path(path, roots));
+        let targets = paths
+            .into_iter()
+            .map(|path| resolve_action_path(path, roots));
         let mut targets: Vec<ActionPath> = targets.collect();
         // The same file may be given in several ways, for example relative to the first root.
         targets.sort_unstable_by(|a, b| a.given_path.cmp(&b.given_path));
@@ -135,7 +137,7 @@ impl Action {
     }
 
     /// Adds the commands from a tool's input.
-    fn add_commands_of(&mut self, input: &Value) {
+    fn add_commands_from(&mut self, input: &Value) {
         let first = |keys: &[&str]| {
             let found = keys.iter().find_map(|key| input.get(key));
             found.filter(|value| !value.is_null())
@@ -170,13 +172,13 @@ impl Action {
     #[must_use]
     pub fn for_file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         let changes = kind == ToolKind::Edit;
-        let mut target = action_path(path, roots);
+        let mut target = resolve_action_path(path, roots);
         // Check the path as given: `link/..` may lead elsewhere.
-        target.is_ordinary = changes && is_ordinary(&absolute_path(path, roots), roots);
+        target.is_ordinary = changes && is_ordinary(&make_absolute(path, roots), roots);
         Self {
             is_change: changes,
             paths: vec![target],
-            ..Self::of_kind(kind)
+            ..Self::with_kind(kind)
         }
     }
 
@@ -187,7 +189,7 @@ impl Action {
         command.cwd = Some(cwd.to_owned());
         let mut action = Self {
             commands: vec![command],
-            ..Self::of_kind(ToolKind::Execute)
+            ..Self::with_kind(ToolKind::Execute)
         };
         action.find_directory(roots);
         action
@@ -195,13 +197,13 @@ impl Action {
 
     /// Returns an action of this kind, without files or commands.
     #[must_use]
-    pub fn of_kind(kind: ToolKind) -> Self {
+    pub fn with_kind(kind: ToolKind) -> Self {
         Self {
             kind,
             paths: Vec::new(),
             commands: Vec::new(),
             has_unreadable_command: false,
-            is_in_home: true,
+            is_in_roots: true,
             directory: None,
             is_change: false,
             has_terminal: false,
@@ -216,20 +218,20 @@ impl Action {
         command.add_variables(env.map(|v| (v.name.clone(), v.value.clone())).collect());
         let mut action = Self {
             commands: vec![command],
-            ..Self::of_kind(ToolKind::Execute)
+            ..Self::with_kind(ToolKind::Execute)
         };
         action.find_directory(roots);
         action
     }
 
     /// Returns `true` if the action runs anything.
-    pub(crate) fn executes(&self) -> bool {
+    pub(crate) fn runs_commands(&self) -> bool {
         !self.commands.is_empty() || self.has_unreadable_command || self.has_terminal
     }
 
     /// Returns the kinds of the action: the reported one, and those that its content shows.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ToolKind> {
-        let executes = self.executes().then_some(&ToolKind::Execute);
+        let executes = self.runs_commands().then_some(&ToolKind::Execute);
         let edits = self.is_change.then_some(&ToolKind::Edit);
         std::iter::once(&self.kind).chain(executes).chain(edits)
     }
@@ -257,7 +259,7 @@ impl Action {
                 _ => {}
             }
         }
-        (self.is_in_home, self.directory) = (at_home, directory);
+        (self.is_in_roots, self.directory) = (at_home, directory);
     }
 }
 
@@ -330,14 +332,14 @@ fn parse_variables(value: &Value) -> Option<Vec<(String, String)>> {
 }
 
 /// Makes a path absolute. A relative path is resolved against the first root.
-fn absolute_path(path: &str, roots: &Roots) -> PathBuf {
+fn make_absolute(path: &str, roots: &Roots) -> PathBuf {
     let first = roots.paths().next().unwrap_or(Path::new(""));
     first.join(path)
 }
 
 /// Returns both forms of a path. A relative path is resolved against the first root.
-fn action_path(path: &str, roots: &Roots) -> ActionPath {
-    let path = absolute_path(path, roots);
+fn resolve_action_path(path: &str, roots: &Roots) -> ActionPath {
+    let path = make_absolute(path, roots);
     ActionPath {
         given_path: normalize_path(&path),
         real_path: resolve_path(&path, roots),
@@ -348,7 +350,7 @@ fn action_path(path: &str, roots: &Roots) -> ActionPath {
 /// Resolves the symlinks in a path, even outside the roots or where nothing exists yet.
 fn resolve_path(path: &Path, roots: &Roots) -> Option<PathBuf> {
     match roots.resolve(path) {
-        Ok(place) => return Some(place.name()),
+        Ok(place) => return Some(place.absolute_path()),
         Err(PathError::Outside) => {}
         Err(_) => return None,
     }

@@ -27,7 +27,7 @@ pub enum AlwaysEffect {
 
 impl Permissions {
     /// Returns the effect of an "always" answer to a permission request about this action.
-    pub(super) fn always(
+    pub(super) fn always_effect(
         &self,
         action: &Action,
         each_time: Option<&DecisionSource>,

@@ -107,7 +107,7 @@ impl CommandLine {
 
     /// Returns `true` if the user sees no difference between the two: the line, the directory and the variables are the
     /// same. Words are quoted in the line, so it does not matter how it is split.
-    pub(crate) fn looks_same(&self, other: &Self) -> bool {
+    pub(crate) fn looks_same_as(&self, other: &Self) -> bool {
         self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
 
@@ -118,7 +118,7 @@ impl CommandLine {
 
     /// Returns the line with a mark before each character that a shell interprets. No wildcard in a pattern matches a
     /// marked character. Returns `None` if the line cannot be parsed.
-    pub(super) fn marked(&self) -> Option<String> {
+    pub(super) fn marked_line(&self) -> Option<String> {
         if self.line.len() > MAX_LINE_BYTES || self.line.contains(shell::MARK) {
             return None;
         }

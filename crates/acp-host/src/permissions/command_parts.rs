@@ -93,7 +93,7 @@ impl CommandParts {
             self.split_line(&expanded, is_code)?;
         }
         let mut commands = split_shell_line(&line);
-        commands.extend(line.split(ends_command).map(rough_words));
+        commands.extend(line.split(ends_command).map(split_roughly));
         // `echo TEXT | sh` also runs the text.
         let is_code = is_code
             || commands
@@ -130,7 +130,7 @@ impl CommandParts {
                 starts.push(at + word.len() - file_name(word).len());
                 if index > 0 {
                     starts.push(at);
-                    starts.extend(value_starts(word).map(|value| at + value));
+                    starts.extend(option_value_starts(word).map(|value| at + value));
                 }
             }
             text.push_str(word);
@@ -157,7 +157,7 @@ impl CommandParts {
         if wrapped.is_some() || is_code {
             for word in words.iter().filter(|word| word.contains(is_syntax)) {
                 self.split_line(word, true)?;
-                for value in value_starts(word) {
+                for value in option_value_starts(word) {
                     self.split_line(word.get(value..).unwrap_or_default(), true)?;
                 }
             }
@@ -178,7 +178,7 @@ impl CommandParts {
 }
 
 /// Returns the offsets at which an option's value may start, as in `--command=VALUE`, `-cVALUE` and `-qcVALUE`.
-fn value_starts(word: &str) -> impl Iterator<Item = usize> {
+fn option_value_starts(word: &str) -> impl Iterator<Item = usize> {
     let is_option = word.starts_with('-');
     let equals = word.find('=').map(|at| at + 1);
     let attached = (2..5).filter(|at| word.is_char_boundary(*at) && *at < word.len());
@@ -225,7 +225,7 @@ fn bare_name(program: &str) -> &str {
 }
 
 /// Splits a piece of a line into words. The piece may start or end anywhere, even within quotes.
-fn rough_words(piece: &str) -> Vec<String> {
+fn split_roughly(piece: &str) -> Vec<String> {
     let piece = piece.trim().trim_end_matches('$').trim_end();
     shell_words::split(piece).unwrap_or_else(|_| {
         let bare = |word: &str| word.replace(['"', '\'', '\\'], "");

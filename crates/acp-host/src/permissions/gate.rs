@@ -9,7 +9,7 @@ use acp_wire::v1::{
 use super::grants::{FileEdit, Grants};
 use super::{
     Action, AlwaysEffect, DecisionSource, PermissionDecision, PermissionNote, Permissions,
-    Prompter, answer,
+    Prompter, select_answer,
 };
 use crate::host::HostSession;
 use crate::roots::Roots;
@@ -33,7 +33,7 @@ pub(crate) struct GateQuestion {
 
 impl GateQuestion {
     /// Returns `true` if a rule requires asking.
-    pub(crate) fn asked_by_rule(&self) -> bool {
+    pub(crate) fn is_required_by_rule(&self) -> bool {
         self.rule.is_some()
     }
 
@@ -56,11 +56,11 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         }
     }
 
-    pub(crate) fn send_note(&mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) {
+    pub(crate) fn on_note(&mut self, tell: impl Fn(PermissionNote) + Send + Sync + 'static) {
         self.on_note = Box::new(tell);
     }
 
-    pub(crate) fn agent_asks(&mut self) {
+    pub(crate) fn trust_agent_to_ask(&mut self) {
         self.trusts_agent_to_ask = true;
     }
 
@@ -87,20 +87,20 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
         let action = Action::from_request(request, roots);
         let rule = match self.permissions.decide(&action) {
             PermissionDecision::Allow => {
-                return Ok(answer(true, &request.options).unwrap_or_else(|| {
+                return Ok(select_answer(true, &request.options).unwrap_or_else(|| {
                     (self.on_note)(PermissionNote::NoAllowOption { what });
                     RequestPermissionOutcome::cancelled()
                 }));
             }
             PermissionDecision::Deny(by) => {
                 (self.on_note)(PermissionNote::Rejected { by, what });
-                return Ok(answer(false, &request.options)
+                return Ok(select_answer(false, &request.options)
                     .unwrap_or_else(RequestPermissionOutcome::cancelled));
             }
             PermissionDecision::Ask => None,
             PermissionDecision::AskEachTime(by) => Some(by),
         };
-        let always = self.permissions.always(&action, rule.as_ref());
+        let always = self.permissions.always_effect(&action, rule.as_ref());
         let question = GateQuestion {
             action,
             description: what,
@@ -138,7 +138,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
     }
 
     /// Asks the user the question from [`decide`](Self::decide).
-    pub(crate) async fn ask_person(
+    pub(crate) async fn ask_user(
         &self,
         session: &HostSession,
         question: &GateQuestion,
@@ -221,7 +221,7 @@ impl<P: Prompter + Send + Sync> PermissionGate<P> {
             let by = question.rule.clone();
             let what = question.description.clone();
             (self.on_note)(PermissionNote::NoUserToAsk { by, what });
-            return answer(false, &request.options)
+            return select_answer(false, &request.options)
                 .unwrap_or_else(RequestPermissionOutcome::cancelled);
         }
         let outcome = match self.prompter.ask_with(request, always).await {

@@ -48,8 +48,8 @@ impl Grants {
     }
 
     /// Ends the grants of the current turn.
-    pub(crate) fn turn_ended(&self) {
-        self.lock().turn_ended();
+    pub(crate) fn end_turn(&self) {
+        self.lock().end_turn();
     }
 }
 
@@ -109,7 +109,7 @@ impl SessionGrants {
         }
     }
 
-    pub(super) fn turn_ended(&mut self) {
+    pub(super) fn end_turn(&mut self) {
         self.ended_turns += 1;
         self.grants.clear();
     }
@@ -200,7 +200,7 @@ impl Grant {
             commands: action.commands.clone(),
             edits: edits
                 .filter_map(|file| {
-                    let shown = shown_edit(request, action, file)?;
+                    let shown = edit_shown_by(request, action, file)?;
                     let file = file.clone();
                     Some(GrantedEdit {
                         file,
@@ -215,7 +215,7 @@ impl Grant {
     fn use_up_grant(&mut self, action: &Action, change: Option<FileEdit<'_>>) -> bool {
         match (&action.commands[..], &action.paths[..]) {
             ([command], []) => {
-                let Some(at) = self.commands.iter().position(|c| c.looks_same(command)) else {
+                let Some(at) = self.commands.iter().position(|c| c.looks_same_as(command)) else {
                     return false;
                 };
                 self.commands.swap_remove(at);
@@ -241,7 +241,7 @@ impl Grant {
         let covers = match self.edits.get_mut(at).map(|edit| &mut edit.shown_edit) {
             None => false,
             Some(ShownChange::Text(text)) => is_same_text(text, change.new),
-            Some(ShownChange::Diffs(diffs)) => match matching_diffs(diffs, change) {
+            Some(ShownChange::Diffs(diffs)) => match count_matching_diffs(diffs, change) {
                 None => false,
                 Some(count) if count < diffs.len() => {
                     diffs.drain(..count);
@@ -269,7 +269,7 @@ fn is_edit(action: &Action) -> bool {
 
 /// Returns the change to a file that the request shows. Returns `None` if the request shows no change, or only changes
 /// to other files. A change that the user has not seen is not granted, so the user is asked when it is made.
-fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
+fn edit_shown_by(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownChange> {
     let is_this_file = |path: &str| {
         let path = Path::new(path);
         path == file
@@ -306,7 +306,7 @@ fn shown_edit(request: &PermissionRequest, action: &Action, file: &Path) -> Opti
 ///
 /// Agents send diffs of either the whole text or a part of it. A part that occurs several times may be replaced once or
 /// everywhere.
-fn matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<usize> {
+fn count_matching_diffs(diffs: &VecDeque<FileTexts>, change: FileEdit<'_>) -> Option<usize> {
     let new = normalize_text(change.new);
     let mut results = vec![normalize_text(change.old.unwrap_or_default())];
     for (index, diff) in diffs.iter().enumerate() {
@@ -364,7 +364,7 @@ mod tests {
     }
 
     fn count(texts: &[(Option<&str>, &str)], old: Option<&str>, new: &str) -> Option<usize> {
-        matching_diffs(&diffs(texts), FileEdit { old, new })
+        count_matching_diffs(&diffs(texts), FileEdit { old, new })
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use self::always_effect::AlwaysEffect;
 use self::command::CommandLine;
 pub(crate) use self::gate::PermissionGate;
 pub(crate) use self::grants::{FileEdit, Grants};
-pub(crate) use self::policy::answer;
+pub(crate) use self::policy::select_answer;
 pub use self::policy::{ParsePolicyError, Policy, PolicyDecision, Prompter};
 pub use self::project::{Project, ProjectFile};
 pub use self::remembered::{
@@ -70,21 +70,21 @@ impl Permissions {
 
     /// Adds the user's own rules, which can allow and deny.
     #[must_use]
-    pub fn user(mut self, rules: PermissionRules) -> Self {
+    pub fn user_rules(mut self, rules: PermissionRules) -> Self {
         self.user = Some(rules);
         self
     }
 
     /// Adds the project's rules, which can only make decisions stricter.
     #[must_use]
-    pub fn project(mut self, rules: impl IntoIterator<Item = PermissionRules>) -> Self {
+    pub fn project_rules(mut self, rules: impl IntoIterator<Item = PermissionRules>) -> Self {
         self.project.extend(rules);
         self
     }
 
     /// Adds the user's remembered answers. New answers are stored there.
     #[must_use]
-    pub fn remembered(mut self, remembered: RememberedAnswers) -> Self {
+    pub fn remembered_answers(mut self, remembered: RememberedAnswers) -> Self {
         self.remembered = Some(remembered);
         self
     }
@@ -102,12 +102,12 @@ impl Permissions {
     }
 
     /// Returns `true` if the agent may read anything at all.
-    pub(crate) fn may_read(&self) -> bool {
+    pub(crate) fn can_read(&self) -> bool {
         !self.forbids_all()
     }
 
     /// Returns `true` if the agent may change or run anything at all, possibly after asking the user.
-    pub(crate) fn may_change(&self) -> bool {
+    pub(crate) fn can_change(&self) -> bool {
         let allows = |rules: &PermissionRules| {
             let mut effects = rules
                 .iter()
@@ -140,8 +140,8 @@ impl Permissions {
         let mut verdict = self.user_decision(action);
         for rules in &self.project {
             verdict = verdict.stricter(
-                rules_decision(rules, action)
-                    .unwrap_or_else(|| PermissionDecision::rules_default(rules)),
+                from_rules(rules, action)
+                    .unwrap_or_else(|| PermissionDecision::from_default(rules)),
             );
         }
         verdict
@@ -154,7 +154,7 @@ impl Permissions {
         let mut verdict = self
             .user
             .as_ref()
-            .and_then(|rules| rules_decision(rules, action));
+            .and_then(|rules| from_rules(rules, action));
         if let Some(remembered) = &self.remembered {
             match remembered.answers() {
                 Ok(answers) => {
@@ -185,7 +185,7 @@ impl Permissions {
         }
         match &self.user {
             Some(rules) if self.is_policy_default && rules.default_effect().is_some() => {
-                PermissionDecision::rules_default(rules)
+                PermissionDecision::from_default(rules)
             }
             // The strictest effect counts: of the kind that the agent reports, and of those that the content shows.
             _ => {
@@ -243,7 +243,7 @@ impl PermissionDecision {
     }
 
     /// Returns the decision about an action that no rule matches.
-    fn rules_default(rules: &PermissionRules) -> Self {
+    fn from_default(rules: &PermissionRules) -> Self {
         match rules.default_effect() {
             None | Some(RuleEffect::Allow) => Self::Allow,
             Some(RuleEffect::Ask) => Self::Ask,
@@ -255,7 +255,7 @@ impl PermissionDecision {
 }
 
 /// Returns the strictest decision of the matching rules, or `None` if no rule matches.
-fn rules_decision(rules: &PermissionRules, action: &Action) -> Option<PermissionDecision> {
+fn from_rules(rules: &PermissionRules, action: &Action) -> Option<PermissionDecision> {
     let mut verdict = None;
     for rule in rules.iter() {
         let by = || DecisionSource::Rule {
@@ -303,14 +303,14 @@ impl PermissionRule {
         };
         let commands = if self.commands.is_empty() {
             // A rule about files does not cover commands, unless it names their kind.
-            !action.executes() || !self.kinds.is_empty()
+            !action.runs_commands() || !self.kinds.is_empty()
         } else {
             let named = |command| {
                 self.commands
                     .iter()
                     .any(|pattern| pattern.matches_to_allow(command))
             };
-            action.is_in_home
+            action.is_in_roots
                 && !action.has_unreadable_command
                 && !action.commands.is_empty()
                 && action.commands.iter().all(named)

@@ -188,7 +188,7 @@ impl CommandPattern {
     /// Returns `true` if the pattern of an allow rule matches the whole command. Wildcards match only literal text.
     /// Characters that a shell interprets must be in the pattern itself.
     pub(crate) fn matches_to_allow(&self, command: &CommandLine) -> bool {
-        let marked = || command.marked();
+        let marked = || command.marked_line();
         command.env.is_empty() && marked().is_some_and(|marked| self.allow_regex.is_match(&marked))
     }
 

@@ -62,10 +62,10 @@ impl Policy {
         match self.effect(kind) {
             RuleEffect::Ask => PolicyDecision::AskUser,
             RuleEffect::Allow => {
-                answer(true, options).map_or(PolicyDecision::AskUser, PolicyDecision::Answer)
+                select_answer(true, options).map_or(PolicyDecision::AskUser, PolicyDecision::Answer)
             }
             RuleEffect::Deny => PolicyDecision::Answer(
-                answer(false, options).unwrap_or_else(RequestPermissionOutcome::cancelled),
+                select_answer(false, options).unwrap_or_else(RequestPermissionOutcome::cancelled),
             ),
         }
     }
@@ -87,7 +87,7 @@ impl Policy {
 
 /// Returns the answer that selects an option to allow or reject, preferably one that applies only once. Returns `None`
 /// if there is no such option.
-pub(crate) fn answer(
+pub(crate) fn select_answer(
     allow: bool,
     options: &[PermissionOption],
 ) -> Option<RequestPermissionOutcome> {

@@ -29,7 +29,7 @@ impl Project {
     ///
     /// # Errors
     /// `cwd` does not exist.
-    pub fn of(cwd: &Path) -> io::Result<Self> {
+    pub fn find(cwd: &Path) -> io::Result<Self> {
         let cwd = std::fs::canonicalize(cwd)?;
         let is_root =
             |directory: &&Path| directory.join(REPOSITORY_ENTRY).symlink_metadata().is_ok();
@@ -60,8 +60,8 @@ impl Project {
     /// # Errors
     /// A rules file exists but cannot be read, or leaves the project through a symlink. Ignoring it would allow more
     /// than the project does.
-    pub fn rules(&self) -> Result<Vec<PermissionRules>, RulesError> {
-        let read = |directory: &PathBuf| rules_in(directory).transpose();
+    pub fn read_rules(&self) -> Result<Vec<PermissionRules>, RulesError> {
+        let read = |directory: &PathBuf| read_rules_in(directory).transpose();
         self.directories.iter().rev().filter_map(read).collect()
     }
 
@@ -69,7 +69,7 @@ impl Project {
     ///
     /// # Errors
     /// The file exists but cannot be opened, is not a regular file, or leaves the project through a symlink.
-    pub fn nearest(&self, name: &str) -> Result<Option<ProjectFile>, RulesError> {
+    pub fn open_nearest(&self, name: &str) -> Result<Option<ProjectFile>, RulesError> {
         for directory in &self.directories {
             if let Some((path, opened)) = open_in(directory, name)? {
                 return Ok(Some(ProjectFile {
@@ -95,7 +95,7 @@ pub struct ProjectFile {
     pub file: std::fs::File,
 }
 
-fn rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
+fn read_rules_in(directory: &Path) -> Result<Option<PermissionRules>, RulesError> {
     match open_in(directory, PERMISSIONS_FILE)? {
         Some((file, opened)) => PermissionRules::read_from(opened, &file, directory).map(Some),
         None => Ok(None),

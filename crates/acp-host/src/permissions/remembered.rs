@@ -115,7 +115,7 @@ impl RememberedAnswers {
         });
         if contents.project != self.project {
             let other = contents.project.display();
-            return Err(RememberedAnswersError::Broken {
+            return Err(RememberedAnswersError::Invalid {
                 file: self.file().to_owned(),
                 what: format!("belongs to another project, {other}"),
             });
@@ -128,7 +128,7 @@ impl RememberedAnswers {
         &self,
         change: impl FnOnce(&mut RememberedContents) -> Result<T, RememberedAnswersError>,
     ) -> Result<T, RememberedAnswersError> {
-        self.file.change(|kept| {
+        self.file.update(|kept| {
             let mut contents = self.check_project(kept)?;
             let changed = change(&mut contents)?;
             Ok((contents, changed))
@@ -145,7 +145,7 @@ impl RememberedAnswers {
         let Some(subjects) = subjects(action) else {
             return Ok(Vec::new());
         };
-        let elsewhere = |cwd: &PathBuf| allowed && action.executes() && *cwd != self.project;
+        let elsewhere = |cwd: &PathBuf| allowed && action.runs_commands() && *cwd != self.project;
         let cwd = action.directory.clone().filter(elsewhere);
         let at = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -281,8 +281,8 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<RememberedSubject>> {
             path.as_os_str().len() <= MAX_SUBJECT_BYTES && path.to_str().is_some()
         }
     };
-    let subjects: Vec<RememberedSubject> = if action.executes() {
-        let is_exact = action.is_in_home
+    let subjects: Vec<RememberedSubject> = if action.runs_commands() {
+        let is_exact = action.is_in_roots
             && action.directory.is_some()
             && !action.has_unreadable_command
             // The user saw a change together with the command, and a line cannot represent that.
@@ -354,7 +354,7 @@ pub enum RememberedAnswersError {
     },
     /// The file's contents are invalid.
     #[error("{}: {what}; delete the file to forget all answers", file.display())]
-    Broken {
+    Invalid {
         /// The path of the file.
         file: PathBuf,
         /// What is wrong.
@@ -372,7 +372,7 @@ impl From<StateFileError> for RememberedAnswersError {
     fn from(error: StateFileError) -> Self {
         match error {
             StateFileError::Io { file, source } => Self::Io { file, source },
-            StateFileError::Broken { file, what } => Self::Broken { file, what },
+            StateFileError::Invalid { file, what } => Self::Invalid { file, what },
             StateFileError::Full { file, .. } => Self::Full { file },
         }
     }

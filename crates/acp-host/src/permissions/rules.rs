@@ -114,19 +114,19 @@ impl PermissionRules {
     pub fn parse(text: &str, file: &Path, base: &Path) -> Result<Self, RulesError> {
         let wrong = |at: Option<usize>, what: String| RulesError::Invalid {
             file: file.to_owned(),
-            line: at.map(|at| line_of(text, at)),
+            line: at.map(|at| line_number(text, at)),
             what,
         };
         let base = std::fs::canonicalize(base).map_err(|source| RulesError::Io {
             file: base.to_owned(),
             source,
         })?;
-        let written: WrittenRules = toml::from_str(text)
+        let written: TomlRules = toml::from_str(text)
             .map_err(|e| wrong(e.span().map(|span| span.start), e.message().to_owned()))?;
         let rules = written.rule.into_iter().enumerate();
         let rules = rules
             .map(|(index, rule)| {
-                PermissionRule::from_written(index + 1, rule, &base)
+                PermissionRule::from_toml(index + 1, rule, &base)
                     .map_err(|(at, what)| wrong(Some(at), what))
             })
             .collect::<Result<_, _>>()?;
@@ -156,16 +156,16 @@ impl PermissionRules {
 }
 
 /// Returns the line number of a byte offset, starting at 1.
-fn line_of(text: &str, at: usize) -> usize {
+fn line_number(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
     1 + memchr::memchr_iter(b'\n', before).count()
 }
 
 impl PermissionRule {
     /// Converts a rule from its TOML form. An error is the offset in the file and a description.
-    fn from_written(
+    fn from_toml(
         number: usize,
-        rule: Spanned<WrittenRule>,
+        rule: Spanned<TomlRule>,
         base: &Path,
     ) -> Result<Self, (usize, String)> {
         let at = rule.span().start;
@@ -271,15 +271,15 @@ fn parse_each<T>(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenRules {
+struct TomlRules {
     default: Option<RuleEffect>,
     #[serde(default)]
-    rule: Vec<Spanned<WrittenRule>>,
+    rule: Vec<Spanned<TomlRule>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenRule {
+struct TomlRule {
     decision: RuleEffect,
     kind: Option<Spanned<StringOrList>>,
     command: Option<Spanned<StringOrList>>,

@@ -22,7 +22,7 @@ use tokio::net::unix::pipe;
 
 #[cfg(target_os = "linux")]
 pub(crate) use confined::ConfinementThread;
-pub(crate) use group::{ChildPipes, ProcessGroup, exit_of};
+pub(crate) use group::{ChildPipes, ProcessGroup, to_process_exit};
 pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
 /// The reading end of a pipe to which a child writes its output.
@@ -67,7 +67,7 @@ pub(crate) fn program(file: &Path, name: &OsStr) -> Command {
 }
 
 /// Returns an empty list, because programs have no file extensions on Unix.
-pub(crate) fn program_endings() -> Vec<String> {
+pub(crate) fn program_extensions() -> Vec<String> {
     Vec::new()
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
 
 /// Gives a file from [`create_unnamed`] a name in the directory.
 #[cfg(target_os = "linux")]
-pub(crate) fn give_name(dir: &Dir, file: &File, name: &OsStr) -> io::Result<()> {
+pub(crate) fn link_unnamed(dir: &Dir, file: &File, name: &OsStr) -> io::Result<()> {
     use std::os::fd::AsRawFd;
     // Works without the privilege to link a descriptor itself.
     let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -56,7 +56,7 @@ pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<(
 /// Copies the attributes of `old` to `file`: the mode and, as far as this process is allowed to, the owner, the group,
 /// the access control list and other extended attributes. Set-id bits and capabilities are dropped, as they are
 /// whenever a file is written. If the group cannot be kept, the new group gets no more rights than everyone else.
-pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
+pub(crate) fn copy_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
     let (owner, group) = (metadata.uid(), metadata.gid());
     let new = file.metadata()?;
     let mut group_stays = true;
@@ -68,14 +68,14 @@ pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> i
                 new.gid() == metadata.gid() || rustix::fs::fchown(file, None, Some(group)).is_ok();
         }
     }
-    keep_extended(file, old)?;
+    copy_extended_attributes(file, old)?;
     let mut permissions = metadata.permissions();
-    permissions.set_mode(mode(metadata.mode(), group_stays));
+    permissions.set_mode(replacement_mode(metadata.mode(), group_stays));
     file.set_permissions(permissions)
 }
 
 /// Returns the mode for a file that replaces one with the mode `old`.
-fn mode(old: u32, group_stays: bool) -> u32 {
+fn replacement_mode(old: u32, group_stays: bool) -> u32 {
     let mode = old & 0o777;
     if group_stays {
         mode
@@ -85,7 +85,7 @@ fn mode(old: u32, group_stays: bool) -> u32 {
 }
 
 #[cfg(target_os = "linux")]
-fn keep_extended(file: &File, old: &File) -> io::Result<()> {
+fn copy_extended_attributes(file: &File, old: &File) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
     use rustix::io::Errno;
 
@@ -151,7 +151,7 @@ mod tests {
             (0o6755, 0o755, 0o755),
         ] {
             assert_eq!(
-                (mode(old, true), mode(old, false)),
+                (replacement_mode(old, true), replacement_mode(old, false)),
                 (stays, changes),
                 "{old:o}"
             );

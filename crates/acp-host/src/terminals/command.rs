@@ -26,7 +26,7 @@ pub(super) fn start_error(request: &CreateTerminalRequest, error: &io::Error) ->
 }
 
 /// Converts the request to a command that can be started.
-pub(super) fn command(
+pub(super) fn build_command(
     request: &CreateTerminalRequest,
     cwd: &Path,
     environment: &Environment,

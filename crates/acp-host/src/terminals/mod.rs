@@ -193,7 +193,7 @@ impl HostTerminals {
 
     /// Runs all commands in a sandbox.
     #[must_use]
-    pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
+    pub fn sandbox(mut self, sandbox: Sandbox) -> Self {
         self.setup.sandbox = Some(sandbox);
         self
     }
@@ -207,9 +207,9 @@ impl HostTerminals {
     }
 
     /// Marks a change to this file as allowed, so that it is not undone when a command ends; see [`Sandbox::accept`].
-    pub async fn accept(&self, file: PathBuf) {
+    pub async fn accept_change(&self, file: PathBuf) {
         if let Some(sandbox) = self.setup.sandbox.clone() {
-            let accepted = tokio::task::spawn_blocking(move || sandbox.accept(&file));
+            let accepted = tokio::task::spawn_blocking(move || sandbox.accept_change(&file));
             let _ = accepted.await;
         }
     }

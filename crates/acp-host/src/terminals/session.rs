@@ -17,7 +17,7 @@ use acp_wire::v1::{
     WaitForTerminalExitResponse,
 };
 
-use super::command::{self, command, display_command};
+use super::command::{self, build_command, display_command};
 use super::{TerminalCounters, TerminalEvent, TerminalEventKind, TerminalOptions};
 use crate::output::BoundedText;
 use crate::process::{ProcessEvent, RunningProcess};
@@ -121,7 +121,7 @@ impl SessionTerminals {
     /// Handles the end of a turn of the session. If the turn was cancelled, kills the commands that were started in it,
     /// because the agent may forget to. Their terminals remain until they are released. Commands from earlier turns,
     /// such as servers, keep running. Must be called in a tokio runtime.
-    pub fn turn_ended(&self, cancelled: bool) {
+    pub fn end_turn(&self, cancelled: bool) {
         let mut state = self.lock_state();
         let created = self.shared.created_count.load(Ordering::Relaxed);
         let before = std::mem::replace(&mut state.ended_turn_mark, created);
@@ -152,7 +152,7 @@ impl SessionTerminals {
     ) -> Result<CreateTerminalResponse, Error> {
         // Counted under the lock, so that the end of a turn knows which commands started in it.
         let number = {
-            let state = self.lock_for_new(&request.session_id)?;
+            let state = self.lock_for_new_terminal(&request.session_id)?;
             let before = self.shared.created_count.fetch_add(1, Ordering::Relaxed);
             drop(state);
             before + 1
@@ -169,7 +169,7 @@ impl SessionTerminals {
             .cwd
             .as_ref()
             .map_or_else(|| self.cwd.clone(), PathBuf::from);
-        let mut command = command(request, &cwd, &self.setup.environment)?;
+        let mut command = build_command(request, &cwd, &self.setup.environment)?;
         let cannot_start = |e: io::Error| command::start_error(request, &e);
         let (reader, writer) = io::pipe().map_err(cannot_start)?;
         command
@@ -219,7 +219,7 @@ impl SessionTerminals {
 
         // The session or its turn may have ended since, or other terminals may have been created. Then this one is
         // dropped, which kills it.
-        let mut state = self.lock_for_new(&request.session_id)?;
+        let mut state = self.lock_for_new_terminal(&request.session_id)?;
         if number <= state.cancelled_turn_mark {
             return Err(Error::request_cancelled());
         }
@@ -228,7 +228,7 @@ impl SessionTerminals {
     }
 
     /// Returns the locked state if the session may create another terminal.
-    fn lock_for_new(
+    fn lock_for_new_terminal(
         &self,
         session_id: &SessionId,
     ) -> Result<MutexGuard<'_, SessionTerminalsState>, Error> {
@@ -249,7 +249,7 @@ impl SessionTerminals {
 
     fn terminal(&self, terminal_id: &TerminalId) -> Result<Arc<HostTerminal>, Error> {
         let terminal = self.lock_state().terminals.get(terminal_id).cloned();
-        terminal.ok_or_else(|| unknown_terminal(terminal_id))
+        terminal.ok_or_else(|| unknown_terminal_error(terminal_id))
     }
 
     /// Handles `terminal/output`: returns the stored output so far, and the exit status if the command has exited.
@@ -262,9 +262,9 @@ impl SessionTerminals {
     ) -> Result<TerminalOutputResponse, Error> {
         let terminal = self.terminal(&request.terminal_id)?;
         // In this order: if the command has exited, the output is complete.
-        let exit = terminal.running.try_exit();
+        let exit = terminal.running.try_wait();
         let output = lock(&terminal.output);
-        let mut response = TerminalOutputResponse::new(output.text(), output.truncated());
+        let mut response = TerminalOutputResponse::new(output.text(), output.is_truncated());
         response.exit_status = exit.as_ref().map(TerminalExitStatus::from);
         Ok(response)
     }
@@ -312,7 +312,7 @@ impl SessionTerminals {
         request: &ReleaseTerminalRequest,
     ) -> Result<ReleaseTerminalResponse, Error> {
         let terminal = self.lock_state().terminals.remove(&request.terminal_id);
-        let terminal = terminal.ok_or_else(|| unknown_terminal(&request.terminal_id))?;
+        let terminal = terminal.ok_or_else(|| unknown_terminal_error(&request.terminal_id))?;
         release([terminal]).await;
         Ok(ReleaseTerminalResponse::new())
     }
@@ -334,7 +334,7 @@ fn release<T: IntoIterator<Item = Arc<HostTerminal>>>(
 ) -> impl Future<Output = ()> + Send + use<T> {
     let stopped = |terminal: Arc<HostTerminal>| {
         terminal.running.stop();
-        terminal.running.wait_finished()
+        terminal.running.wait_until_finished()
     };
     let ends: Vec<_> = terminals.into_iter().map(stopped).collect();
     async move {
@@ -344,6 +344,6 @@ fn release<T: IntoIterator<Item = Arc<HostTerminal>>>(
     }
 }
 
-fn unknown_terminal(terminal_id: &TerminalId) -> Error {
+fn unknown_terminal_error(terminal_id: &TerminalId) -> Error {
     Error::resource_not_found(format!("terminal {terminal_id}"))
 }

@@ -19,7 +19,7 @@ pub(super) struct UndoReport {
     /// Paths that changed while no watch was running.
     pub(super) changed_between: Vec<PathBuf>,
     /// Whether some entries were not examined.
-    pub(super) is_cut: bool,
+    pub(super) is_incomplete: bool,
 }
 
 impl UndoReport {
@@ -82,7 +82,7 @@ impl UndoReport {
                 named(&paths)
             ));
         }
-        if self.is_cut {
+        if self.is_incomplete {
             text.push_str(
                 "acp did not check every file that other programs run or trust: there are too many files\n",
             );

@@ -54,7 +54,7 @@ impl<'a> UndoneFiles<'a> {
     }
 
     /// Moves a file out of the root, or at least renames it so that no program runs or trusts it.
-    pub(super) fn put(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn store(&self, path: &Path) -> io::Result<()> {
         let from = &self.root.dir;
         if let Some((_, to)) = &self.directory {
             let place = flat_name(path);
@@ -83,7 +83,7 @@ impl<'a> UndoneFiles<'a> {
     }
 
     /// Returns the storage directory if anything was stored in it. Otherwise, removes the directory.
-    pub(super) fn used(&self) -> Option<PathBuf> {
+    pub(super) fn directory_if_used(&self) -> Option<PathBuf> {
         let place = self.directory.as_ref().map(|(place, _)| place.clone())?;
         if self.is_used.get() {
             return Some(place);

@@ -21,7 +21,7 @@ fn answers_are_what_the_field_says_or_why_not() {
             "odd": {"type": "object"}
         }}"#,
     );
-    let fields = FormField::of(&form).unwrap();
+    let fields = FormField::from_schema(&form).unwrap();
     let names: Vec<&str> = fields.iter().map(FormField::name).collect();
     assert_eq!(names, ["age", "color", "colors", "name", "share", "sure"]);
     let field = |name: &str| fields.iter().find(|field| field.name() == name).unwrap();
@@ -84,7 +84,7 @@ fn what_is_required_and_cannot_be_asked_is_named() {
         let json =
             format!(r#"{{"type": "object", "required": ["x"], "properties": {properties}}}"#);
         let form = form(&json);
-        let why = FormField::of(&form).unwrap_err().to_string();
+        let why = FormField::from_schema(&form).unwrap_err().to_string();
         assert!(why.contains("field x"), "{why}");
     }
 }
@@ -100,7 +100,7 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
             "sure": {"type": "boolean", "title": "Sure\u001b]0;x\u0007?", "description": "Are\nyou?"}
         }}"#,
     );
-    let fields = FormField::of(&form).unwrap();
+    let fields = FormField::from_schema(&form).unwrap();
     let kinds: Vec<FormFieldKind> = fields.iter().map(FormField::kind).collect();
     use FormFieldKind::{Boolean, Integer, MultipleChoice, Secret};
     assert_eq!(kinds, [MultipleChoice, Secret, Integer, Boolean]);
@@ -122,12 +122,21 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
         Err("`b` is not one of the choices.".to_owned())
     );
     colors.check(&Value::Boolean(true)).unwrap_err();
-    assert_eq!(colors.show(&some(&["g", "r"])), r"Gr\u{1b}[1meen, Red");
-    assert_eq!(colors.bounds().as_deref(), Option::Some("choose 1 or more"));
+    assert_eq!(
+        colors.format_value(&some(&["g", "r"])),
+        r"Gr\u{1b}[1meen, Red"
+    );
+    assert_eq!(
+        colors.describe_bounds().as_deref(),
+        Option::Some("choose 1 or more")
+    );
     key.parse("12345").unwrap_err();
     assert_eq!(port.parse(" 80 "), Ok(Value::Integer(80)));
     port.parse("65536").unwrap_err();
-    assert_eq!(port.bounds().as_deref(), Option::Some("at most 65535"));
+    assert_eq!(
+        port.describe_bounds().as_deref(),
+        Option::Some("at most 65535")
+    );
     assert_eq!(sure.parse("yes"), Ok(Value::Boolean(true)));
     assert_eq!(sure.label(), r"Sure\u{1b}]0;x\u{7}?");
     assert_eq!(sure.description(), "Are\nyou?");

@@ -11,8 +11,8 @@ use crate::common::soon;
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
 use acp_host::{
-    BufferChange, BufferFreshness, BufferRefusal, BufferWrite, Buffers, Files, Host, MemoryBuffers,
-    Policy, Prompter,
+    BufferChange, BufferFreshness, BufferWrite, BufferWriteError, Buffers, Files, Host,
+    MemoryBuffers, Policy, Prompter,
 };
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{PermissionOptionId, ReadTextFileRequest, WriteTextFileRequest};
@@ -239,7 +239,7 @@ impl Buffers for RecordingBuffers {
         Some("a buffer".into())
     }
 
-    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferRefusal> {
+    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferWriteError> {
         self.0.lock().unwrap().push(change.file.clone());
         Ok(BufferWrite::Buffer(change.text))
     }
@@ -281,11 +281,11 @@ impl Buffers for RefusingBuffers {
         Some("shown".into())
     }
 
-    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferRefusal> {
-        let basis = change.freshness_of("shown");
-        Err(BufferRefusal::Other(format!(
+    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferWriteError> {
+        let basis = change.freshness("shown");
+        Err(BufferWriteError::Other(format!(
             "not now ({basis:?}; {:?})",
-            change.freshness_of("other")
+            change.freshness("other")
         )))
     }
 }

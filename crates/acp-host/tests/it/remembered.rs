@@ -54,7 +54,7 @@ impl RememberedFixture {
 
     /// A new host each time, as of a new run.
     fn host(&self, policy: Policy, says: &'static str) -> OneSession<CountingPrompter> {
-        let permissions = Permissions::from(policy).remembered(self.remembered());
+        let permissions = Permissions::from(policy).remembered_answers(self.remembered());
         self.host_with(permissions, says)
     }
 
@@ -185,16 +185,16 @@ async fn a_rule_is_stricter_than_what_is_remembered() {
     for (decision, asked) in [("ask", 1), ("deny", 0), ("allow", 0)] {
         let text = format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"git push*\"");
         let rules = PermissionRules::parse(&text, Path::new("r"), &bench.root()).unwrap();
-        let permissions = Permissions::from(Policy::Ask).remembered(bench.remembered());
-        let host = bench.host_with(permissions.project([rules]), "no");
+        let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
+        let host = bench.host_with(permissions.project_rules([rules]), "no");
         assert_eq!(ask(&host, command("git push")).await, decision == "allow");
         assert_eq!(bench.asked(), asked, "{decision}");
     }
     // What is asked each time is not remembered, and that is said.
     let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"make\"";
     let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
-    let permissions = Permissions::from(Policy::Ask).remembered(bench.remembered());
-    let host = bench.host_with(permissions.user(rules), "always");
+    let permissions = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
+    let host = bench.host_with(permissions.user_rules(rules), "always");
     assert!(ask(&host, command("make")).await);
     assert_eq!(bench.answers().len(), 1);
     let notes = bench.notes.lock().unwrap();
@@ -235,11 +235,11 @@ async fn who_is_asked_can_be_told_what_always_comes_to() {
         .unwrap();
         OneSession::new(host, &ThreadHandle::new())
     };
-    let remembering = Permissions::from(Policy::Ask).remembered(bench.remembered());
+    let remembering = Permissions::from(Policy::Ask).remembered_answers(bench.remembered());
     let host_of_rule = {
         let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"git push*\"";
         let rules = PermissionRules::parse(rules, Path::new("r"), &bench.root()).unwrap();
-        host(remembering.clone().user(rules))
+        host(remembering.clone().user_rules(rules))
     };
     assert!(!ask(&host_of_rule, command("git push")).await);
     assert!(!ask(&host_of_rule, command("make test")).await);
@@ -298,7 +298,7 @@ async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
         std::fs::write(&file, broken).unwrap();
         let error = bench.remembered().answers().unwrap_err();
         assert!(
-            matches!(error, RememberedAnswersError::Broken { .. }),
+            matches!(error, RememberedAnswersError::Invalid { .. }),
             "{error}"
         );
         assert!(!ask(&bench.host(Policy::All, "always"), command("make")).await);
@@ -325,7 +325,7 @@ fn several_processes_at_once_lose_nothing() {
             let root = Path::new(dir).join("project");
             let remembered =
                 RememberedAnswers::new(Path::new(dir).join("state/permissions"), &root);
-            let permissions = Permissions::from(Policy::Ask).remembered(remembered);
+            let permissions = Permissions::from(Policy::Ask).remembered_answers(remembered);
             let person = CountingPrompter("always", Arc::default());
             let host = Host::new(permissions, person, [root]).unwrap();
             let host = OneSession::new(host, &ThreadHandle::new());

@@ -71,10 +71,12 @@ impl RulesFixture {
             asked: Arc::default(),
             notes: Arc::default(),
         };
-        let brings = Project::of(&bench.root()).unwrap();
+        let brings = Project::find(&bench.root()).unwrap();
         let user = PermissionRules::parse(user, Path::new("user.toml"), brings.root()).unwrap();
         let permissions = Permissions::from(policy);
-        let permissions = permissions.user(user).project(brings.rules().unwrap());
+        let permissions = permissions
+            .user_rules(user)
+            .project_rules(brings.read_rules().unwrap());
         Self {
             permissions: Some(permissions),
             ..bench
@@ -257,7 +259,7 @@ async fn a_default_of_the_user_s_counts_where_no_policy_was_chosen() {
         (Permissions::default_policy(Policy::All), Rejected),
     ];
     for (permissions, then) in permissions {
-        bench.permissions = Some(permissions.user(rules.clone()));
+        bench.permissions = Some(permissions.user_rules(rules.clone()));
         assert_eq!(bench.command("make").await, then);
     }
 }
@@ -338,7 +340,7 @@ async fn a_path_is_where_it_leads() {
         &bench_root,
     );
     let bench = RulesFixture {
-        permissions: Some(Permissions::from(Policy::Reads).user(rules.unwrap())),
+        permissions: Some(Permissions::from(Policy::Reads).user_rules(rules.unwrap())),
         ..bench
     };
     assert_eq!(bench.edit("lib/outside").await, Rejected);
@@ -631,22 +633,28 @@ fn a_project_s_rules_are_found_from_below_and_all_hold() {
     put(dir.path(), "nonsense");
     put(&root, rule);
     put(&below, rule);
-    let project = Project::of(&below).unwrap();
+    let project = Project::find(&below).unwrap();
     assert_eq!(project.root(), std::fs::canonicalize(&root).unwrap());
-    let rules = project.rules().unwrap();
+    let rules = project.read_rules().unwrap();
     let files: Vec<&Path> = rules.iter().map(PermissionRules::file).collect();
     let file = |at: &Path| std::fs::canonicalize(at.join(".acp/permissions.toml")).unwrap();
     assert_eq!(files, [file(&root), file(&below)]);
     put(&root, "nonsense");
     assert!(matches!(
-        project.rules(),
+        project.read_rules(),
         Err(RulesError::Invalid { line: Some(1), .. })
     ));
     put(&root, &"#".repeat(70_000));
-    assert!(matches!(project.rules(), Err(RulesError::TooLarge { .. })));
+    assert!(matches!(
+        project.read_rules(),
+        Err(RulesError::TooLarge { .. })
+    ));
     // Without a repository it is the directory itself.
     std::fs::remove_dir(root.join(".git")).unwrap();
-    assert_eq!(Project::of(&below).unwrap().rules().unwrap().len(), 1);
+    assert_eq!(
+        Project::find(&below).unwrap().read_rules().unwrap().len(),
+        1
+    );
 }
 
 #[cfg(unix)]
@@ -659,7 +667,7 @@ fn a_project_s_rules_are_never_from_outside_and_never_passed_over() {
     let acp = root.join(".acp");
     let file = acp.join("permissions.toml");
     std::fs::create_dir_all(&acp).unwrap();
-    let rules = || Project::of(&root).unwrap().rules();
+    let rules = || Project::find(&root).unwrap().read_rules();
     assert!(rules().unwrap().is_empty());
 
     symlink("../../permissions.toml", &file).unwrap();

@@ -43,7 +43,7 @@ impl SandboxFixture {
         }
         std::fs::write(outside.join("file"), "as it was\n").unwrap();
         let sandbox = sandbox(&[&root])?;
-        let terminals = HostTerminals::new().sandboxed(sandbox.clone());
+        let terminals = HostTerminals::new().sandbox(sandbox.clone());
         let terminals = terminals.session(&root, |_| ());
         Some(Self {
             terminals,
@@ -208,7 +208,7 @@ async fn an_agent_is_confined_with_what_it_starts() {
         .args(["-c", script])
         .args([&place.outside])
         .cwd(&place.root)
-        .sandboxed(place.sandbox.clone());
+        .sandbox(place.sandbox.clone());
     let agent = AgentProcess::spawn(&command).unwrap();
     assert!(soon(agent.wait()).await.success());
     let tail = agent.output_tail();
@@ -230,7 +230,7 @@ async fn a_program_in_the_terminal_is_confined_too() {
         ])
         .args([&place.outside])
         .cwd(&place.root)
-        .sandboxed(place.sandbox.clone());
+        .sandbox(place.sandbox.clone());
     let exit = soon(command.run_in_terminal()).await.unwrap();
     assert!(exit.success(), "{exit}");
     assert!(place.root.join("mine").exists());
@@ -281,7 +281,7 @@ async fn a_file_can_be_writable_alone() {
     let command = AgentCommand::new("sh")
         .args(["-c", "echo x > file && ! echo x > other"])
         .cwd(directory.path())
-        .sandboxed(sandbox);
+        .sandbox(sandbox);
     let agent = AgentProcess::spawn(&command).unwrap();
     assert!(
         soon(agent.wait()).await.success(),

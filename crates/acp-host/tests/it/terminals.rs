@@ -309,10 +309,10 @@ async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
     let mut host = host();
     let before = host.create(&sh(FAMILY)).await;
     let server = host.pids(4).await;
-    host.terminals.turn_ended(false);
+    host.terminals.end_turn(false);
     let forgotten = host.create(&sh(FAMILY)).await;
     let pids = host.pids(4).await;
-    host.terminals.turn_ended(true);
+    host.terminals.end_turn(true);
     assert_eq!(
         host.wait(&forgotten).await.signal.as_deref(),
         Some("SIGKILL")
@@ -323,7 +323,7 @@ async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
     host.release(&forgotten).await;
     assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
     // A turn that is cancelled twice.
-    host.terminals.turn_ended(true);
+    host.terminals.end_turn(true);
     assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
     host.release(&before).await;
     gone(&server).await;

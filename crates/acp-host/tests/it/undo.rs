@@ -57,7 +57,7 @@ impl UndoFixture {
             printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file .bazelrc",
         );
         let rules = SandboxRules::new().undone_directory(&kept);
-        let sandbox = match Sandbox::with(more(rules).for_roots([root.clone()])) {
+        let sandbox = match Sandbox::from_rules(more(rules).for_roots([root.clone()])) {
             Ok(sandbox) => sandbox,
             Err(error @ SandboxError::NotSupported { .. }) => {
                 println!("skipped: {error}");
@@ -65,7 +65,7 @@ impl UndoFixture {
             }
             Err(error) => panic!("{error}"),
         };
-        let terminals = HostTerminals::new().sandboxed(sandbox.clone());
+        let terminals = HostTerminals::new().sandbox(sandbox.clone());
         let terminals = terminals.session(&root, |_| ());
         Some(Self {
             terminals,
@@ -248,7 +248,7 @@ async fn what_was_allowed_is_not_undone() {
     let rules = SandboxRules::new()
         .writable([hooks.clone()])
         .for_roots([place.root.clone()]);
-    let terminals = HostTerminals::new().sandboxed(Sandbox::with(rules).unwrap());
+    let terminals = HostTerminals::new().sandbox(Sandbox::from_rules(rules).unwrap());
     let terminals = terminals.session(&place.root, |_| ());
     let place = UndoFixture { terminals, ..place };
     let (_, output) = place
@@ -263,7 +263,7 @@ async fn what_was_allowed_is_not_undone() {
         "new\n"
     );
     // By an answer, while a command runs.
-    let host = HostTerminals::new().sandboxed(place.sandbox.clone());
+    let host = HostTerminals::new().sandbox(place.sandbox.clone());
     let terminals = host.session(&place.root, |_| ());
     let place = UndoFixture { terminals, ..place };
     let request = CreateTerminalRequest::new("s", "sh").args(vec![
@@ -273,7 +273,7 @@ async fn what_was_allowed_is_not_undone() {
     let id = place.terminals.create(&request).await.unwrap().terminal_id;
     let tasks = place.root.join(".vscode/tasks.json");
     std::fs::write(&tasks, "allowed\n").unwrap();
-    host.accept(tasks.clone()).await;
+    host.accept_change(tasks.clone()).await;
     std::fs::write(place.root.join("go"), "").unwrap();
     let exit = WaitForTerminalExitRequest::new("s", &id);
     soon(place.terminals.wait_for_exit(&exit)).await.unwrap();

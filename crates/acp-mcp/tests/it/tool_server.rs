@@ -125,11 +125,11 @@ async fn a_wrong_token_gets_nothing_and_is_counted() {
         .await
         .unwrap();
     let error = soon("the proxy ends", running).await.unwrap().unwrap_err();
-    assert!(matches!(error, ProxyError::Refused { .. }), "{error}");
+    assert!(matches!(error, ProxyError::Rejected { .. }), "{error}");
     assert!(error.to_string().contains("wrong token"), "{error}");
     let mut lines = BufReader::new(stdout).lines();
     assert_eq!(lines.next_line().await.unwrap(), None);
-    assert_eq!(server.refused_connections(), 1);
+    assert_eq!(server.rejected_connections(), 1);
     assert_eq!(state.handlers.load(Ordering::Relaxed), 0);
     // Who knows it is served as before.
     let (_running, agent) = agent(&server).await;
@@ -227,10 +227,10 @@ async fn so_many_connections_and_no_more() {
     let (running, _stdin, _stdout) = proxy(endpoint.clone(), token.clone());
     let ended = soon("the proxy ends", running).await.unwrap();
     assert!(
-        matches!(ended, Err(ProxyError::Refused { .. })),
+        matches!(ended, Err(ProxyError::Rejected { .. })),
         "{ended:?}"
     );
-    assert_eq!(server.refused_connections(), 1);
+    assert_eq!(server.rejected_connections(), 1);
     // One that ends makes room. That the server has seen its end is seen only by trying.
     let (running, agent_of_it) = open.pop().unwrap();
     agent_of_it.cancel().await.unwrap();

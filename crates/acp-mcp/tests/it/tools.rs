@@ -202,7 +202,7 @@ async fn a_schema_of_ones_own_is_told_as_it_is() {
     let tool = Tool::new("any", "Takes anything", schema)
         .with_annotations(ToolAnnotations::new().read_only(true));
     let server = ToolServer::tools("own")
-        .tool_of(tool.clone(), async |it: JsonObject| {
+        .tool_with_definition(tool.clone(), async |it: JsonObject| {
             Ok(Value::Object(it).to_string())
         })
         .start(no_proxy())

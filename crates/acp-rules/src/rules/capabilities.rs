@@ -7,7 +7,7 @@ use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
 use super::rule::{Findings, rules};
-use super::table::{id, items, text};
+use super::table::{id_field, list_items, text_field};
 
 rules! {
     FS = "fs-not-offered" Must "file-system" "An agent calls `fs/read_text_file` and `fs/write_text_file` only if the client supports them.";
@@ -67,15 +67,16 @@ impl Capabilities {
             SchemaVersion::V2 => "capabilities",
         };
         self.agent = result.get(name).cloned().unwrap_or_default();
-        let logins = items(result, "authMethods");
-        let named = logins.filter_map(|login| id(login, "id").or_else(|| id(login, "methodId")));
+        let logins = list_items(result, "authMethods");
+        let named = logins
+            .filter_map(|login| id_field(login, "id").or_else(|| id_field(login, "methodId")));
         self.auth_methods = Some(named.map(str::to_owned).collect());
         if !is_supported(&self.client["auth"]["terminal"])
-            && items(result, "authMethods").any(|login| login["type"] == "terminal")
+            && list_items(result, "authMethods").any(|login| login["type"] == "terminal")
         {
             let text =
                 "offers a `terminal` auth method, but the client does not support `auth.terminal`";
-            found.add(&LOGIN, Side::Agent, text);
+            found.report(&LOGIN, Side::Agent, text);
         }
     }
 
@@ -86,7 +87,7 @@ impl Capabilities {
         }
     }
 
-    pub(super) fn call(
+    pub(super) fn check_call(
         &self,
         found: &mut Findings,
         direction: Direction,
@@ -102,13 +103,13 @@ impl Capabilities {
     fn check_agent_call(&self, found: &mut Findings, method: &str, params: &Value) {
         // Elicitation has one capability for each mode.
         if method == "elicitation/create" {
-            if let Some(mode @ ("form" | "url")) = text(params, "mode")
+            if let Some(mode @ ("form" | "url")) = text_field(params, "mode")
                 && !is_supported(&self.client["elicitation"][mode])
             {
                 let text = format!(
                     "calls `{method}`, but the client does not support `elicitation.{mode}`"
                 );
-                found.add(&ELICITATION, Side::Agent, text);
+                found.report(&ELICITATION, Side::Agent, text);
             }
             return;
         }
@@ -120,19 +121,19 @@ impl Capabilities {
                 _ => return,
             };
             let text = format!("calls `{method}`, but the client does not support `{capability}`");
-            found.add(rule, Side::Agent, text);
+            found.report(rule, Side::Agent, text);
         }
     }
 
     /// Checks the config options that the agent sends for a session against the client's capabilities.
-    pub(super) fn options(&self, found: &mut Findings, options: &Value) {
+    pub(super) fn check_options(&self, found: &mut Findings, options: &Value) {
         let offered = &self.client["session"]["configOptions"]["boolean"];
         if found.version == SchemaVersion::V1
             && !is_supported(offered)
-            && items(options, "configOptions").any(|option| option["type"] == "boolean")
+            && list_items(options, "configOptions").any(|option| option["type"] == "boolean")
         {
             let text = "sends a boolean option, but the client does not support `session.configOptions.boolean`";
-            found.add(&BOOLEAN, Side::Agent, text);
+            found.report(&BOOLEAN, Side::Agent, text);
         }
     }
 
@@ -145,7 +146,7 @@ impl Capabilities {
                 _ => return,
             };
             let text = format!("calls `{method}`, but the agent does not support `{capability}`");
-            found.add(rule, Side::Client, text);
+            found.report(rule, Side::Client, text);
             return;
         }
         match method {
@@ -153,7 +154,7 @@ impl Capabilities {
             // In version 2, an agent that supports logging in also supports logging out.
             "auth/logout" if self.auth_methods.as_ref().is_some_and(Vec::is_empty) => {
                 let text = format!("calls `{method}`, but the agent offers no `authMethods`");
-                found.add(&LOGOUT, Side::Client, text);
+                found.report(&LOGOUT, Side::Client, text);
             }
             "session/prompt" => self.check_prompt(found, params),
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
@@ -164,11 +165,11 @@ impl Capabilities {
     }
 
     fn check_login(&self, found: &mut Findings, params: &Value) {
-        if let (Some(logins), Some(chosen)) = (&self.auth_methods, id(params, "methodId"))
+        if let (Some(logins), Some(chosen)) = (&self.auth_methods, id_field(params, "methodId"))
             && !logins.iter().any(|login| login == chosen)
         {
             let text = format!("authenticates with {chosen:?}, which the agent did not offer");
-            found.add(&METHOD, Side::Client, text);
+            found.report(&METHOD, Side::Client, text);
         }
     }
 
@@ -177,8 +178,8 @@ impl Capabilities {
             SchemaVersion::V1 => &self.agent["promptCapabilities"],
             SchemaVersion::V2 => &self.agent["session"]["prompt"],
         };
-        for block in items(params, "prompt") {
-            let (kind, needed) = match text(block, "type") {
+        for block in list_items(params, "prompt") {
+            let (kind, needed) = match text_field(block, "type") {
                 Some("image") => ("image", "image"),
                 Some("audio") => ("audio", "audio"),
                 Some("resource") => ("resource", "embeddedContext"),
@@ -188,7 +189,7 @@ impl Capabilities {
                 let text = format!(
                     "sends content of type `{kind}`, but the agent does not support `{needed}` in prompts"
                 );
-                found.add(&CONTENT, Side::Client, text);
+                found.report(&CONTENT, Side::Client, text);
                 return;
             }
         }
@@ -206,8 +207,8 @@ impl Capabilities {
                 (vec![&session["mcp"]], &session["additionalDirectories"])
             }
         };
-        for server in items(params, "mcpServers") {
-            let transport = match (found.version, text(server, "type")) {
+        for server in list_items(params, "mcpServers") {
+            let transport = match (found.version, text_field(server, "type")) {
                 (_, Some(transport @ ("http" | "sse"))) => transport,
                 (SchemaVersion::V2, Some("stdio")) => "stdio",
                 _ => continue,
@@ -216,13 +217,15 @@ impl Capabilities {
                 let text = format!(
                     "passes an MCP server over {transport}, which the agent does not support"
                 );
-                found.add(&MCP, Side::Client, text);
+                found.report(&MCP, Side::Client, text);
                 break;
             }
         }
-        if items(params, "additionalDirectories").next().is_some() && !is_supported(directories) {
+        if list_items(params, "additionalDirectories").next().is_some()
+            && !is_supported(directories)
+        {
             let text = "passes additional directories, which the agent does not support";
-            found.add(&DIRECTORIES, Side::Client, text);
+            found.report(&DIRECTORIES, Side::Client, text);
         }
     }
 }
@@ -237,11 +240,11 @@ mod tests {
         let mut talk = ExpectedConversation::with("{}", "{}");
         let mut offered = ExpectedConversation::with(client, agent);
         if from_client {
-            talk.hears(&format!("{rule} client"), message);
-            offered.keeps_hearing(message);
+            talk.client_sends(&format!("{rule} client"), message);
+            offered.client_sends_valid(message);
         } else {
-            talk.says(&format!("{rule} agent"), message);
-            offered.keeps(message);
+            talk.agent_sends(&format!("{rule} agent"), message);
+            offered.agent_sends_valid(message);
         }
     }
 
@@ -360,37 +363,37 @@ mod tests {
         let options = r#"{"id":0,"result":{"sessionId":"s","configOptions":[{"id":"a","type":"boolean","currentValue":true}]}}"#;
         let new = r#"{"cwd":"/","mcpServers":[]}"#;
         let mut talk = ExpectedConversation::with("{}", "{}");
-        talk.ask(0, "session/new", new);
-        talk.says("boolean-option-not-offered agent", options);
+        talk.client_requests(0, "session/new", new);
+        talk.agent_sends("boolean-option-not-offered agent", options);
         let mut talk =
             ExpectedConversation::with(r#"{"session":{"configOptions":{"boolean":{}}}}"#, "{}");
-        talk.ask(0, "session/new", new);
-        talk.keeps(options);
+        talk.client_requests(0, "session/new", new);
+        talk.agent_sends_valid(options);
 
         let answer = r#"{"id":0,"result":{"protocolVersion":1,"authMethods":[{"type":"terminal","id":"t","name":"T"}]}}"#;
         let mut talk = ExpectedConversation::new();
-        talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
-        talk.says("terminal-login-not-offered agent", answer);
-        talk.hears(
+        talk.client_requests(0, "initialize", r#"{"protocolVersion":1}"#);
+        talk.agent_sends("terminal-login-not-offered agent", answer);
+        talk.client_sends(
             "auth-method-unknown client",
             r#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#,
         );
-        talk.keeps_hearing(r#"{"id":2,"method":"authenticate","params":{"methodId":"t"}}"#);
+        talk.client_sends_valid(r#"{"id":2,"method":"authenticate","params":{"methodId":"t"}}"#);
     }
 
     #[test]
     fn version_2_has_its_own() {
         let mut talk = ExpectedConversation::v2();
-        talk.hears(
+        talk.client_sends(
             "session-method-not-offered client",
             r#"{"id":1,"method":"session/delete","params":{"sessionId":"a"}}"#,
         );
-        talk.hears("mcp-transport-not-offered client",
+        talk.client_sends("mcp-transport-not-offered client",
             r#"{"id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[{"type":"stdio"}]}}"#);
-        talk.hears(
+        talk.client_sends(
             "logout-not-offered client",
             r#"{"id":3,"method":"auth/logout","params":{}}"#,
         );
-        talk.keeps_hearing(r#"{"id":4,"method":"session/list","params":{}}"#);
+        talk.client_sends_valid(r#"{"id":4,"method":"session/list","params":{}}"#);
     }
 }

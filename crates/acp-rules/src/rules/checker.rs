@@ -8,10 +8,10 @@ use crate::schema::version::SchemaVersion;
 use super::capabilities::Capabilities;
 use super::elicitation::Elicitations;
 use super::initialization::Initialization;
-use super::requests::{OpenRequest, OpenRequests};
+use super::requests::{RuleRequest, RuleRequests};
 use super::rule::{Finding, Findings, MessagePosition, Rule};
 use super::sessions::RuleSessions;
-use super::table::id;
+use super::table::id_field;
 use super::terminals::RuleTerminals;
 use super::{capabilities, elicitation, initialization, requests, sessions, terminals};
 use super::{config, messages, permissions, states, tool_calls, turns};
@@ -22,12 +22,12 @@ pub struct RuleChecker {
     findings: Findings,
     initialization: Initialization,
     capabilities: Capabilities,
-    requests: OpenRequests,
+    requests: RuleRequests,
     sessions: RuleSessions,
     terminals: RuleTerminals,
     elicitations: Elicitations,
     /// Whether one side has closed its output.
-    closed: bool,
+    is_closed: bool,
 }
 
 impl Default for RuleChecker {
@@ -48,11 +48,11 @@ impl RuleChecker {
             },
             initialization: Initialization::default(),
             capabilities: Capabilities::default(),
-            requests: OpenRequests::default(),
+            requests: RuleRequests::default(),
             sessions: RuleSessions::new(),
             terminals: RuleTerminals::new(),
             elicitations: Elicitations::new(),
-            closed: false,
+            is_closed: false,
         }
     }
 
@@ -86,7 +86,7 @@ impl RuleChecker {
     #[must_use]
     pub fn request_method(&self, direction: Direction, message: &Value) -> Option<&str> {
         match Envelope::read(message)? {
-            Envelope::Response { id, .. } => self.requests.method(direction, id),
+            Envelope::Response { id, .. } => self.requests.method_for_response(direction, id),
             _ => None,
         }
     }
@@ -110,7 +110,9 @@ impl RuleChecker {
             }
             Some(Envelope::Response { id, result }) => {
                 let found = &mut self.findings;
-                let open = self.requests.answer(found, direction, id, result.is_err());
+                let open = self
+                    .requests
+                    .take_request(found, direction, id, result.is_err());
                 if let Some(open) = open {
                     self.handle_response(&open, result);
                 }
@@ -124,7 +126,7 @@ impl RuleChecker {
     pub fn close_side(&mut self, at: MessagePosition, direction: Direction) -> Vec<Finding> {
         self.findings.position = at;
         // A client may close at any time, even if requests from the agent are pending. They get no response then.
-        if !std::mem::replace(&mut self.closed, true) && direction == Direction::ToClient {
+        if !std::mem::replace(&mut self.is_closed, true) && direction == Direction::ToClient {
             self.requests.agent_closed(&mut self.findings);
             self.sessions.agent_closed(&mut self.findings);
         }
@@ -132,8 +134,8 @@ impl RuleChecker {
     }
 
     /// Records that the conversation was interrupted from outside. Unfinished requests are then not reported.
-    pub fn break_off(&mut self) {
-        self.closed = true;
+    pub fn interrupt(&mut self) {
+        self.is_closed = true;
     }
 
     /// Records that a message in `direction` was missed. Its content is unknown.
@@ -160,11 +162,13 @@ impl RuleChecker {
         number: Option<&Value>,
     ) {
         let found = &mut self.findings;
-        self.initialization.call(found, direction, method, params);
+        self.initialization
+            .check_call(found, direction, method, params);
         match method {
             "initialize" => self.capabilities.apply_request(params),
             _ if self.initialization.is_done => {
-                self.capabilities.call(found, direction, method, params);
+                self.capabilities
+                    .check_call(found, direction, method, params);
             }
             _ => {}
         }
@@ -172,7 +176,7 @@ impl RuleChecker {
             self.requests
                 .add_request(found, direction, number, method, params);
         }
-        let session = id(params, "sessionId");
+        let session = id_field(params, "sessionId");
         match (direction, method) {
             (_, "$/cancel_request") => {
                 if let Some(session) = self.requests.cancel_request(found, direction, params) {
@@ -210,26 +214,26 @@ impl RuleChecker {
             && direction == Direction::ToClient
             && params["update"]["sessionUpdate"] == "config_option_update"
         {
-            self.capabilities.options(found, &params["update"]);
+            self.capabilities.check_options(found, &params["update"]);
         }
     }
 
-    fn handle_response(&mut self, open: &OpenRequest, result: Result<&Value, &Value>) {
+    fn handle_response(&mut self, open: &RuleRequest, result: Result<&Value, &Value>) {
         let found = &mut self.findings;
         if let Err(error) = result {
             self.capabilities.apply_error(error);
         }
         match (open.method.as_str(), result) {
             ("initialize", Ok(result)) => {
-                self.initialization.answer(found, result);
+                self.initialization.check_response(found, result);
                 self.capabilities.apply_response(found, result);
             }
-            ("session/request_permission", _) => permissions::answered(found, open, result),
+            ("session/request_permission", _) => permissions::check_response(found, open, result),
             (method, _) if method.starts_with("terminal/") => {
                 self.terminals.check_response(found, open, result);
             }
             (method, Ok(result)) if method.starts_with("session/") => {
-                self.capabilities.options(found, result);
+                self.capabilities.check_options(found, result);
             }
             _ => {}
         }

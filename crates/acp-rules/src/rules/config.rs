@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::side::Side;
 
 use super::rule::{Findings, MessagePosition, rules};
-use super::table::{id, items, text};
+use super::table::{id_field, list_items, text_field};
 
 rules! {
     MODE = "mode-unavailable" Must "session-modes" "A client sets a mode that is available.";
@@ -32,15 +32,15 @@ struct ConfigOption {
 }
 
 impl ConfigOption {
-    fn read(option: &Value) -> Option<Self> {
-        let id = id(option, "id").or_else(|| id(option, "configId"))?;
+    fn from_value(option: &Value) -> Option<Self> {
+        let id = id_field(option, "id").or_else(|| id_field(option, "configId"))?;
         let mut values = Vec::new();
-        for value in items(option, "options") {
-            let of_group = items(value, "options");
+        for value in list_items(option, "options") {
+            let of_group = list_items(value, "options");
             values.extend(
                 of_group
                     .chain([value])
-                    .filter_map(|value| text(value, "value")),
+                    .filter_map(|value| text_field(value, "value")),
             );
         }
         Some(Self {
@@ -61,7 +61,7 @@ impl SessionConfig {
     pub(super) fn apply_session_setup(&mut self, found: &mut Findings, result: &Value) {
         let modes = &result["modes"];
         if modes["availableModes"].is_array() {
-            let ids = items(modes, "availableModes").filter_map(|mode| text(mode, "id"));
+            let ids = list_items(modes, "availableModes").filter_map(|mode| text_field(mode, "id"));
             self.modes = Some(ids.map(str::to_owned).collect());
             self.check_current_mode(found, modes);
         }
@@ -74,17 +74,17 @@ impl SessionConfig {
             return;
         }
         let mut options = Vec::new();
-        for (option, value) in items(what, "configOptions")
-            .filter_map(|option| Some((ConfigOption::read(option)?, option)))
+        for (option, value) in list_items(what, "configOptions")
+            .filter_map(|option| Some((ConfigOption::from_value(option)?, option)))
         {
             if let Some(current) =
-                id(value, "currentValue").filter(|value| !option.has_value(value))
+                id_field(value, "currentValue").filter(|value| !option.has_value(value))
             {
                 let text = format!(
                     "reports option {:?} as {current:?}, which is not one of its values",
                     option.id
                 );
-                found.add(&CURRENT_VALUE, Side::Agent, text);
+                found.report(&CURRENT_VALUE, Side::Agent, text);
             }
             options.push(option);
         }
@@ -103,28 +103,28 @@ impl SessionConfig {
     }
 
     fn check_current_mode(&self, found: &mut Findings, value: &Value) {
-        if let (Some(modes), Some(mode)) = (&self.modes, id(value, "currentModeId"))
+        if let (Some(modes), Some(mode)) = (&self.modes, id_field(value, "currentModeId"))
             && !modes.iter().any(|known| known == mode)
         {
             let text = format!("reports mode {mode:?}, which is not available");
-            found.add(&CURRENT, Side::Agent, text);
+            found.report(&CURRENT, Side::Agent, text);
         }
     }
 
     pub(super) fn set_mode(&self, found: &mut Findings, params: &Value) {
-        if let (Some(modes), Some(mode)) = (&self.modes, id(params, "modeId"))
+        if let (Some(modes), Some(mode)) = (&self.modes, id_field(params, "modeId"))
             && !modes.iter().any(|known| known == mode)
         {
             let text = format!("sets mode {mode:?}, which is not available");
-            found.add(&MODE, Side::Client, text);
+            found.report(&MODE, Side::Client, text);
         }
     }
 
     pub(super) fn set_option(&self, found: &mut Findings, params: &Value) {
-        let (Some(options), Some(option)) = (&self.options, id(params, "configId")) else {
+        let (Some(options), Some(option)) = (&self.options, id_field(params, "configId")) else {
             return;
         };
-        let value = id(params, "value");
+        let value = id_field(params, "value");
         let fits = |options: &[ConfigOption]| {
             let known = options.iter().find(|known| known.id == option);
             known.is_some_and(|known| value.is_none_or(|value| known.has_value(value)))
@@ -137,7 +137,7 @@ impl SessionConfig {
             let text = format!(
                 "sets option {option:?} to {value}, but that option or value does not exist"
             );
-            found.add(&VALUE, Side::Client, text);
+            found.report(&VALUE, Side::Client, text);
         }
     }
 }
@@ -148,8 +148,8 @@ mod tests {
 
     fn opened(setup: &str, expected: &str) -> ExpectedConversation {
         let mut talk = ExpectedConversation::v1();
-        talk.ask(1, "session/new", "{}");
-        talk.says(
+        talk.client_requests(1, "session/new", "{}");
+        talk.agent_sends(
             expected,
             &format!(r#"{{"id":1,"result":{{"sessionId":"s",{setup}}}}}"#),
         );
@@ -165,12 +165,12 @@ mod tests {
             "current-mode-unavailable agent",
         );
         let mut talk = opened(modes, "");
-        talk.ask(
+        talk.client_requests(
             2,
             "session/set_mode",
             r#"{"sessionId":"s","modeId":"code"}"#,
         );
-        talk.hears(
+        talk.client_sends(
             "mode-unavailable client",
             r#"{"id":3,"method":"session/set_mode","params":{"sessionId":"s","modeId":"fly"}}"#,
         );
@@ -198,16 +198,16 @@ mod tests {
                 r#"{{"id":9,"method":"session/set_config_option","params":{{"sessionId":"s","configId":"{id}","value":"{value}"}}}}"#
             )
         };
-        talk.hears("config-value-unavailable client", &set("model", "c"));
-        talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
-        talk.hears("config-value-unavailable client", &set("mood", "a"));
-        talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
-        talk.keeps_hearing(&set("model", "b"));
-        talk.keeps(r#"{"id":9,"result":{"configOptions":[]}}"#);
+        talk.client_sends("config-value-unavailable client", &set("model", "c"));
+        talk.agent_sends_valid(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
+        talk.client_sends("config-value-unavailable client", &set("mood", "a"));
+        talk.agent_sends_valid(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
+        talk.client_sends_valid(&set("model", "b"));
+        talk.agent_sends_valid(r#"{"id":9,"result":{"configOptions":[]}}"#);
         // The client may not know yet that the option was removed.
-        talk.keeps_hearing(&set("model", "b"));
-        talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
-        talk.waits(2);
-        talk.hears("config-value-unavailable client", &set("model", "b"));
+        talk.client_sends_valid(&set("model", "b"));
+        talk.agent_sends_valid(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);
+        talk.wait(2);
+        talk.client_sends("config-value-unavailable client", &set("model", "b"));
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::side::Side;
 
 use super::rule::{Findings, rules};
-use super::table::{BoundedTable, id};
+use super::table::{BoundedTable, id_field};
 
 rules! {
     UNKNOWN = "elicitation-unknown" Should "elicitation" "An agent completes only elicitations it created.";
@@ -20,19 +20,19 @@ pub(super) struct Elicitations(BoundedTable<()>);
 
 impl Elicitations {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MAX_ELICITATIONS))
+        Self(BoundedTable::with_capacity(MAX_ELICITATIONS))
     }
 
     pub(super) fn create(&mut self, params: &Value) {
-        if let Some(id) = id(params, "elicitationId") {
+        if let Some(id) = id_field(params, "elicitationId") {
             self.0.insert(id, ());
         }
     }
 
     pub(super) fn complete(&mut self, found: &mut Findings, params: &Value) {
-        if let Some(id) = id(params, "elicitationId").filter(|id| self.0.is_new(id)) {
+        if let Some(id) = id_field(params, "elicitationId").filter(|id| self.0.is_new(id)) {
             let text = format!("completes elicitation {id:?}, which it did not create");
-            found.add(&UNKNOWN, Side::Agent, text);
+            found.report(&UNKNOWN, Side::Agent, text);
         }
     }
 }
@@ -45,12 +45,12 @@ mod tests {
     fn what_is_completed_was_created() {
         let mut talk = ExpectedConversation::with(r#"{"elicitation":{"url":{}}}"#, "{}");
         let complete = r#"{"method":"elicitation/complete","params":{"elicitationId":"e"}}"#;
-        talk.says("elicitation-unknown agent", complete);
-        talk.asks(
+        talk.agent_sends("elicitation-unknown agent", complete);
+        talk.agent_requests(
             1,
             "elicitation/create",
             r#"{"mode":"url","elicitationId":"e","message":"a","url":"https://a/"}"#,
         );
-        talk.keeps(complete);
+        talk.agent_sends_valid(complete);
     }
 }

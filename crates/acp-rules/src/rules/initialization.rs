@@ -29,7 +29,7 @@ pub(super) struct Initialization {
 }
 
 impl Initialization {
-    pub(super) fn call(
+    pub(super) fn check_call(
         &mut self,
         found: &mut Findings,
         direction: Direction,
@@ -41,7 +41,7 @@ impl Initialization {
         }
         if method == "initialize" {
             if self.is_done {
-                found.add(&AGAIN, Side::Client, "sends `initialize` again");
+                found.report(&AGAIN, Side::Client, "sends `initialize` again");
             }
             self.requested_version = params["protocolVersion"].as_u64();
             return;
@@ -52,18 +52,18 @@ impl Initialization {
         if !self.is_done && !self.is_reported {
             self.is_reported = true;
             let text = format!("sends `{method}` before the response to `initialize`");
-            found.add(&FIRST, Side::Client, text);
+            found.report(&FIRST, Side::Client, text);
         }
         if let Some(version) = self.unsupported_version.take() {
             let wanted = self.requested_version.unwrap_or_default();
             let text = format!(
                 "continues with `{method}`, although it supports only versions up to {wanted} and the agent responded with version {version}"
             );
-            found.add(&AGREED, Side::Client, text);
+            found.report(&AGREED, Side::Client, text);
         }
     }
 
-    pub(super) fn answer(&mut self, found: &mut Findings, result: &Value) {
+    pub(super) fn check_response(&mut self, found: &mut Findings, result: &Value) {
         self.is_done = true;
         let Some(version) = result["protocolVersion"].as_u64() else {
             return;
@@ -73,7 +73,7 @@ impl Initialization {
             2 => found.version = SchemaVersion::V2,
             _ => {
                 let text = format!("responds to `initialize` with unknown version {version}");
-                found.add(&EXISTS, Side::Agent, text);
+                found.report(&EXISTS, Side::Agent, text);
             }
         }
         self.unsupported_version = self
@@ -90,16 +90,16 @@ mod tests {
     #[test]
     fn nothing_comes_before_initialize_and_its_answer() {
         let mut talk = ExpectedConversation::new();
-        talk.keeps_hearing(r#"{"method":"_hello","params":{}}"#);
-        talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
-        talk.hears(
+        talk.client_sends_valid(r#"{"method":"_hello","params":{}}"#);
+        talk.client_requests(0, "initialize", r#"{"protocolVersion":1}"#);
+        talk.client_sends(
             "initialize-first client",
             r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
         );
         // The missing `initialize` is reported once.
-        talk.keeps_hearing(r#"{"id":2,"method":"session/list","params":{}}"#);
+        talk.client_sends_valid(r#"{"id":2,"method":"session/list","params":{}}"#);
         let mut talk = ExpectedConversation::v1();
-        talk.hears(
+        talk.client_sends(
             "initialize-twice client",
             r#"{"id":9,"method":"initialize","params":{"protocolVersion":1}}"#,
         );
@@ -108,22 +108,24 @@ mod tests {
     #[test]
     fn the_version_is_one_that_both_speak() {
         let mut talk = ExpectedConversation::new();
-        talk.ask(0, "initialize", r#"{"protocolVersion":65535}"#);
-        talk.says(
+        talk.client_requests(0, "initialize", r#"{"protocolVersion":65535}"#);
+        talk.agent_sends(
             "version-unknown agent",
             r#"{"id":0,"result":{"protocolVersion":65535}}"#,
         );
         let mut talk = ExpectedConversation::new();
-        talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
-        talk.keeps(r#"{"id":0,"result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#);
-        talk.hears(
+        talk.client_requests(0, "initialize", r#"{"protocolVersion":1}"#);
+        talk.agent_sends_valid(
+            r#"{"id":0,"result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#,
+        );
+        talk.client_sends(
             "version-not-agreed client",
             r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
         );
         let mut talk = ExpectedConversation::new();
-        talk.ask(0, "initialize", r#"{"protocolVersion":2}"#);
-        talk.keeps(r#"{"id":0,"result":{"protocolVersion":1}}"#);
-        talk.keeps_hearing(
+        talk.client_requests(0, "initialize", r#"{"protocolVersion":2}"#);
+        talk.agent_sends_valid(r#"{"id":0,"result":{"protocolVersion":1}}"#);
+        talk.client_sends_valid(
             r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
         );
     }

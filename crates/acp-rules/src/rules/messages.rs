@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::side::Side;
 
 use super::rule::{Findings, MessagePosition, rules};
-use super::table::{BoundedTable, id};
+use super::table::{BoundedTable, id_field};
 
 rules! {
     SENDER = "message-of-both-sides" Should "prompt-lifecycle" "A message with an id belongs to either the user or the agent, not both.";
@@ -20,7 +20,7 @@ pub(super) struct SessionMessages(BoundedTable<(bool, MessagePosition)>);
 
 impl SessionMessages {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MAX_MESSAGES))
+        Self(BoundedTable::with_capacity(MAX_MESSAGES))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
@@ -32,14 +32,14 @@ impl SessionMessages {
             }
             _ => return,
         };
-        let Some(id) = id(update, "messageId") else {
+        let Some(id) = id_field(update, "messageId") else {
             return;
         };
         match self.0.get(id) {
             Some((before, when)) if *before != of_user => {
                 let text =
                     format!("sends `{kind}` for message {id:?}, which belongs to the other side");
-                found.add_with_cause(&SENDER, Side::Agent, *when, text);
+                found.report_with_earlier(&SENDER, Side::Agent, *when, text);
             }
             Some(_) => {}
             None => self.0.insert(id, (of_user, found.position)),

@@ -6,9 +6,9 @@ use crate::redaction::REDACTED;
 use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::requests::OpenRequest;
+use super::requests::RuleRequest;
 use super::rule::{Findings, rules};
-use super::table::{items, text};
+use super::table::{list_items, text_field};
 
 rules! {
     OPTION = "option-not-offered" Must "tool-calls" "A response to a permission request selects one of its options.";
@@ -17,13 +17,13 @@ rules! {
     TWICE = "option-id-twice" Should "tool-calls" "The options of a permission request have unique ids.";
 }
 
-pub(super) fn asked(found: &mut Findings, params: &Value) {
-    let ids: Vec<&str> = items(params, "options")
-        .filter_map(|option| text(option, "optionId"))
+pub(super) fn check_request(found: &mut Findings, params: &Value) {
+    let ids: Vec<&str> = list_items(params, "options")
+        .filter_map(|option| text_field(option, "optionId"))
         .collect();
     if found.version == SchemaVersion::V2 && params["options"].as_array().is_some_and(Vec::is_empty)
     {
-        found.add(&NONE, Side::Agent, "requests permission without options");
+        found.report(&NONE, Side::Agent, "requests permission without options");
     }
     let twice = ids
         .iter()
@@ -31,29 +31,36 @@ pub(super) fn asked(found: &mut Findings, params: &Value) {
         .find(|(n, id)| ids.iter().take(*n).any(|other| other == *id));
     if let Some((_, id)) = twice.filter(|(_, id)| !id.contains(REDACTED)) {
         let text = format!("requests permission with duplicate option id {id:?}");
-        found.add(&TWICE, Side::Agent, text);
+        found.report(&TWICE, Side::Agent, text);
     }
 }
 
-pub(super) fn answered(found: &mut Findings, open: &OpenRequest, result: Result<&Value, &Value>) {
+pub(super) fn check_response(
+    found: &mut Findings,
+    open: &RuleRequest,
+    result: Result<&Value, &Value>,
+) {
     let outcome = result.map(|result| &result["outcome"]);
-    let said = outcome.ok().and_then(|outcome| text(outcome, "outcome"));
+    let said = outcome
+        .ok()
+        .and_then(|outcome| text_field(outcome, "outcome"));
     if let (Some("selected"), Ok(outcome)) = (said, outcome)
-        && let Some(chosen) = text(outcome, "optionId").filter(|id| !id.contains(REDACTED))
+        && let Some(chosen) = text_field(outcome, "optionId").filter(|id| !id.contains(REDACTED))
         && !open.ids.iter().any(|id| id == chosen)
     {
         let text = format!("selects {chosen:?}, which is not one of the options");
-        found.add_with_cause(&OPTION, Side::Client, open.sent_at, text);
+        found.report_with_earlier(&OPTION, Side::Client, open.sent_at, text);
     }
     let Some(cancelled) = open.turn_cancelled_at else {
         return;
     };
     // The client may not have read the request yet when it cancelled the turn.
-    let pending = cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::CROSSING;
+    let pending =
+        cancelled.time_us.saturating_sub(open.sent_at.time_us) >= super::rule::MAX_TRANSIT_US;
     if said != Some("cancelled") && pending && open.cancelled_at.is_none() {
         let text =
             "cancelled the turn, but did not respond to its permission request with `cancelled`";
-        found.add_with_cause(&CANCELLED, Side::Client, cancelled, text);
+        found.report_with_earlier(&CANCELLED, Side::Client, cancelled, text);
     }
 }
 
@@ -67,19 +74,19 @@ mod tests {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.update("", r#"{"sessionUpdate":"tool_call","toolCallId":"c"}"#);
-        talk.asks("p", "session/request_permission", ASKED);
+        talk.agent_requests("p", "session/request_permission", ASKED);
         talk
     }
 
     #[test]
     fn only_what_was_offered_is_chosen() {
         let mut talk = asked();
-        talk.hears(
+        talk.client_sends(
             "option-not-offered client",
             r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"maybe"}}}"#,
         );
-        talk.asks("p", "session/request_permission", ASKED);
-        talk.keeps_hearing(
+        talk.agent_requests("p", "session/request_permission", ASKED);
+        talk.client_sends_valid(
             r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"no"}}}"#,
         );
     }
@@ -96,9 +103,9 @@ mod tests {
             (0, r#"{"outcome":"selected","optionId":"yes"}"#, ""),
         ] {
             let mut talk = asked();
-            talk.waits(waits);
-            talk.keeps_hearing(r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
-            talk.hears(
+            talk.wait(waits);
+            talk.client_sends_valid(r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+            talk.client_sends(
                 expected,
                 &format!(r#"{{"id":"p","result":{{"outcome":{answer}}}}}"#),
             );
@@ -108,13 +115,13 @@ mod tests {
     #[test]
     fn there_are_options_and_they_can_be_told_apart() {
         let mut talk = asked();
-        talk.says("option-id-twice agent",
+        talk.agent_sends("option-id-twice agent",
             r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},
                 "options":[{"optionId":"yes"},{"optionId":"yes"}]}}"#);
         let mut talk = ExpectedConversation::session_v2();
-        talk.says("permission-without-options agent",
+        talk.agent_sends("permission-without-options agent",
             r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","title":"a","options":[]}}"#);
-        talk.asks(
+        talk.agent_requests(
             "r",
             "session/request_permission",
             r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#,

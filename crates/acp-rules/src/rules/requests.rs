@@ -8,7 +8,7 @@ use crate::schema::message::Direction;
 use crate::side::Side;
 
 use super::rule::{Findings, MessagePosition, rules, sender};
-use super::table::{id, items};
+use super::table::{id_field, list_items};
 
 rules! {
     UNANSWERED = "request-unanswered" Must "overview" "Every request gets a response.";
@@ -29,7 +29,7 @@ const MAX_WAIT_US: u64 = 30_000_000;
 
 /// A request without a response so far, with what the rules need to know about it.
 #[derive(Debug, Clone)]
-pub(super) struct OpenRequest {
+pub(super) struct RuleRequest {
     pub(super) method: String,
     pub(super) sent_at: MessagePosition,
     pub(super) session: Option<String>,
@@ -45,15 +45,15 @@ pub(super) struct OpenRequest {
 
 /// The pending requests of both sides.
 #[derive(Debug, Default)]
-pub(super) struct OpenRequests {
+pub(super) struct RuleRequests {
     /// The requests by the direction they were sent in and their id.
-    open: HashMap<(Direction, String), OpenRequest>,
+    open: HashMap<(Direction, String), RuleRequest>,
     answered_ids: HashMap<Direction, VecDeque<String>>,
     /// Whether there were too many requests to remember all of them.
-    overflowed: bool,
+    has_overflowed: bool,
 }
 
-impl OpenRequests {
+impl RuleRequests {
     pub(super) fn add_request(
         &mut self,
         found: &mut Findings,
@@ -65,18 +65,18 @@ impl OpenRequests {
         let key = (direction, number.to_string());
         if let Some(open) = self.open.get_mut(&key) {
             let text = format!("reuses id {number} while `{}` is pending", open.method);
-            found.add_with_cause(&ID_TWICE, sender(direction), open.sent_at, text);
+            found.report_with_earlier(&ID_TWICE, sender(direction), open.sent_at, text);
             open.duplicates += 1;
             return;
         }
         if self.open.len() >= MAX_PENDING {
-            self.overflowed = true;
+            self.has_overflowed = true;
             return;
         }
-        let open = OpenRequest {
+        let open = RuleRequest {
             method: method.to_owned(),
             sent_at: found.position,
-            session: id(params, "sessionId").map(str::to_owned),
+            session: id_field(params, "sessionId").map(str::to_owned),
             ids: checked_ids(method, params),
             turn_cancelled_at: None,
             cancelled_at: None,
@@ -86,13 +86,13 @@ impl OpenRequests {
     }
 
     /// Removes and returns the request that a response in `direction` belongs to.
-    pub(super) fn answer(
+    pub(super) fn take_request(
         &mut self,
         found: &mut Findings,
         direction: Direction,
         number: &Value,
         is_error: bool,
-    ) -> Option<OpenRequest> {
+    ) -> Option<RuleRequest> {
         let key = (direction.reversed(), number.to_string());
         if let Some(open) = self.open.get_mut(&key).filter(|open| open.duplicates > 0) {
             open.duplicates -= 1;
@@ -107,22 +107,22 @@ impl OpenRequests {
             return Some(open);
         }
         // A message that cannot be parsed gets an error response with the id null.
-        if self.overflowed || (number.is_null() && is_error) {
+        if self.has_overflowed || (number.is_null() && is_error) {
             return None;
         }
         let answered = self.answered_ids.get(&direction);
         if answered.is_some_and(|answered| answered.contains(&key.1)) {
             let text = format!("responds to request {number} again");
-            found.add(&TWICE, sender(direction), text);
+            found.report(&TWICE, sender(direction), text);
         } else {
             let text = format!("responds to unknown request {number}");
-            found.add(&NOTHING, sender(direction), text);
+            found.report(&NOTHING, sender(direction), text);
         }
         None
     }
 
     /// Returns the method of the request that a response in `direction` with this id belongs to.
-    pub(super) fn method(&self, direction: Direction, number: &Value) -> Option<&str> {
+    pub(super) fn method_for_response(&self, direction: Direction, number: &Value) -> Option<&str> {
         let open = self.open.get(&(direction.reversed(), number.to_string()))?;
         Some(&open.method)
     }
@@ -162,7 +162,7 @@ impl OpenRequests {
     /// Records that a message in `direction` was missed. It may have been a request, or the response to any pending
     /// request.
     pub(super) fn record_missed_message(&mut self, direction: Direction) {
-        self.overflowed = true;
+        self.has_overflowed = true;
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
@@ -170,14 +170,14 @@ impl OpenRequests {
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         for open in self.take_matching(|asked, _| asked == Direction::ToAgent) {
             let text = format!("closed its output without responding to `{}`", open.method);
-            found.add_at(&UNANSWERED, Side::Agent, open.sent_at, text);
+            found.report_earlier(&UNANSWERED, Side::Agent, open.sent_at, text);
         }
     }
 
     /// Reports requests that are still pending at the end of a conversation and were pending for too long.
     pub(super) fn end(&mut self, found: &mut Findings) {
         let now = found.position.time_us;
-        let long = |_, open: &OpenRequest| {
+        let long = |_, open: &RuleRequest| {
             let unwanted = open.turn_cancelled_at.or(open.cancelled_at);
             let since = unwanted.unwrap_or(open.sent_at).time_us;
             let may_last = unwanted.is_none() && may_take_long(&open.method);
@@ -187,7 +187,7 @@ impl OpenRequests {
             for open in self.take_matching(|asked, open| asked == direction && long(asked, open)) {
                 let waited = now.saturating_sub(open.sent_at.time_us) / 1_000_000;
                 let text = format!("did not respond to `{}` within {waited} s", open.method);
-                found.add_at(
+                found.report_earlier(
                     &UNANSWERED,
                     sender(direction.reversed()),
                     open.sent_at,
@@ -200,10 +200,10 @@ impl OpenRequests {
     /// Removes all requests that match a predicate, and returns them in the order in which they were sent.
     fn take_matching(
         &mut self,
-        which: impl Fn(Direction, &OpenRequest) -> bool,
-    ) -> Vec<OpenRequest> {
+        which: impl Fn(Direction, &RuleRequest) -> bool,
+    ) -> Vec<RuleRequest> {
         let taken = self.open.extract_if(|(asked, _), open| which(*asked, open));
-        let mut taken: Vec<OpenRequest> = taken.map(|(_, open)| open).collect();
+        let mut taken: Vec<RuleRequest> = taken.map(|(_, open)| open).collect();
         taken.sort_by_key(|open| open.sent_at.index);
         taken
     }
@@ -223,9 +223,14 @@ fn may_take_long(method: &str) -> bool {
 }
 
 fn checked_ids(method: &str, params: &Value) -> Vec<String> {
-    let one = |name| id(params, name).map(str::to_owned).into_iter().collect();
+    let one = |name| {
+        id_field(params, name)
+            .map(str::to_owned)
+            .into_iter()
+            .collect()
+    };
     match method {
-        "session/request_permission" => items(params, "options")
+        "session/request_permission" => list_items(params, "options")
             .filter_map(|option| option["optionId"].as_str())
             .map(str::to_owned)
             .collect(),
@@ -242,38 +247,38 @@ mod tests {
     #[test]
     fn each_request_is_answered_once() {
         let mut talk = ExpectedConversation::v1();
-        talk.ask("x", "session/list", "{}");
-        talk.says("answer-to-nothing agent", r#"{"id":7,"result":{}}"#);
-        talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
-        talk.says("request-answered-twice agent", r#"{"id":"x","result":{}}"#);
-        talk.keeps(r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#);
+        talk.client_requests("x", "session/list", "{}");
+        talk.agent_sends("answer-to-nothing agent", r#"{"id":7,"result":{}}"#);
+        talk.agent_sends_valid(r#"{"id":"x","result":{"sessions":[]}}"#);
+        talk.agent_sends("request-answered-twice agent", r#"{"id":"x","result":{}}"#);
+        talk.agent_sends_valid(r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#);
     }
 
     #[test]
     fn an_id_is_used_again_only_after_the_answer() {
         let mut talk = ExpectedConversation::v1();
-        talk.ask("x", "session/list", "{}");
-        talk.hears(
+        talk.client_requests("x", "session/list", "{}");
+        talk.client_sends(
             "request-id-twice client",
             r#"{"id":"x","method":"session/list","params":{}}"#,
         );
-        talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
-        talk.keeps(r#"{"id":"x","result":{"sessions":[]}}"#);
-        talk.ask("x", "session/list", "{}");
+        talk.agent_sends_valid(r#"{"id":"x","result":{"sessions":[]}}"#);
+        talk.agent_sends_valid(r#"{"id":"x","result":{"sessions":[]}}"#);
+        talk.client_requests("x", "session/list", "{}");
     }
 
     #[test]
     fn who_ends_with_requests_open_is_wrong_and_who_no_longer_waits_is_not() {
         let mut talk = ExpectedConversation::v1();
-        talk.ask(1, "session/list", "{}");
-        talk.ends("request-unanswered agent");
+        talk.client_requests(1, "session/list", "{}");
+        talk.end_agent_first("request-unanswered agent");
         let mut talk = ExpectedConversation::v1();
-        talk.ask(1, "session/list", "{}");
-        talk.asks(1, "fs/read_text_file", r#"{"path":"/a"}"#);
-        talk.is_left("");
+        talk.client_requests(1, "session/list", "{}");
+        talk.agent_requests(1, "fs/read_text_file", r#"{"path":"/a"}"#);
+        talk.end_client_first("");
         let mut talk = ExpectedConversation::v1();
-        talk.ask(1, "session/list", "{}");
-        talk.waits(40);
-        talk.is_left("request-unanswered agent");
+        talk.client_requests(1, "session/list", "{}");
+        talk.wait(40);
+        talk.end_client_first("request-unanswered agent");
     }
 }

@@ -79,12 +79,12 @@ pub(super) struct Findings {
 
 impl Findings {
     /// Reports the current message. `text` is the rest of a sentence that starts with "the agent" or "the client".
-    pub(super) fn add(&mut self, rule: &'static Rule, side: Side, text: impl Into<String>) {
+    pub(super) fn report(&mut self, rule: &'static Rule, side: Side, text: impl Into<String>) {
         self.push(rule, side, self.position, None, text.into());
     }
 
     /// Reports the current message because it contradicts an earlier one.
-    pub(super) fn add_with_cause(
+    pub(super) fn report_with_earlier(
         &mut self,
         rule: &'static Rule,
         side: Side,
@@ -95,7 +95,7 @@ impl Findings {
     }
 
     /// Reports an earlier message that has turned out to be wrong.
-    pub(super) fn add_at(
+    pub(super) fn report_earlier(
         &mut self,
         rule: &'static Rule,
         side: Side,
@@ -124,13 +124,13 @@ impl Findings {
 
     /// Returns `true` if an earlier message must have arrived by now. Messages in opposite directions may cross.
     pub(super) fn has_arrived(&self, earlier: MessagePosition) -> bool {
-        self.position.time_us.saturating_sub(earlier.time_us) >= CROSSING
+        self.position.time_us.saturating_sub(earlier.time_us) >= MAX_TRANSIT_US
     }
 }
 
 /// The maximum transit time of a message, in microseconds. A message may have been sent by a side that had not yet read
 /// what arrived within this time.
-pub(super) const CROSSING: u64 = 1_000_000;
+pub(super) const MAX_TRANSIT_US: u64 = 1_000_000;
 
 /// Returns the side that sends messages in a direction.
 pub(super) fn sender(direction: Direction) -> Side {

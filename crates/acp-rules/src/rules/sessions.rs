@@ -8,10 +8,10 @@ use crate::side::Side;
 use super::config::SessionConfig;
 use super::messages::SessionMessages;
 use super::permissions;
-use super::requests::{OpenRequest, OpenRequests};
+use super::requests::{RuleRequest, RuleRequests};
 use super::rule::{Findings, MessagePosition, rules};
 use super::states::SessionStates;
-use super::table::{BoundedTable, id, text};
+use super::table::{BoundedTable, id_field, text_field};
 use super::terminals::{DisplayTerminals, RuleTerminals};
 use super::tool_calls::RuleToolCalls;
 use super::turns::RuleTurns;
@@ -72,15 +72,15 @@ pub(super) struct RuleSessions {
     /// Messages about unknown sessions. The response to a pending request may still return their ids.
     early_messages: Vec<(String, MessagePosition)>,
     /// Whether the client has listed the sessions, so that it may know ids of sessions opened elsewhere.
-    listed: bool,
+    has_listed: bool,
 }
 
 impl RuleSessions {
     pub(super) fn new() -> Self {
         Self {
-            table: BoundedTable::of(MAX_SESSIONS),
+            table: BoundedTable::with_capacity(MAX_SESSIONS),
             early_messages: Vec::new(),
-            listed: false,
+            has_listed: false,
         }
     }
 
@@ -127,8 +127,10 @@ impl RuleSessions {
                 if !known.map_or(!self.table.is_new(id), |session| session.is_open) {
                     let text = format!("sends `{method}` for {id:?}, which is not an open session");
                     match known.and_then(|session| session.closed_at) {
-                        Some(closed) => found.add_with_cause(&SET_UP, Side::Client, closed, text),
-                        None => found.add(&SET_UP, Side::Client, text),
+                        Some(closed) => {
+                            found.report_with_earlier(&SET_UP, Side::Client, closed, text)
+                        }
+                        None => found.report(&SET_UP, Side::Client, text),
                     }
                     return;
                 }
@@ -155,22 +157,22 @@ impl RuleSessions {
         method: &str,
         id: &str,
         params: &Value,
-        requests: &OpenRequests,
+        requests: &RuleRequests,
         terminals: &mut RuleTerminals,
     ) {
-        self.listed |= requests.is_waiting(&["session/list"], None);
+        self.has_listed |= requests.is_waiting(&["session/list"], None);
         let update = &params["update"];
-        let kind = text(update, "sessionUpdate").unwrap_or_default();
+        let kind = text_field(update, "sessionUpdate").unwrap_or_default();
         let known = self.table.get(id);
         if known.is_none_or(|session| !session.is_open && session.pending_loads == 0) {
             match known.and_then(|session| session.closed_at) {
                 Some(closed) => {
                     let text = format!("sends `{method}` for session {id:?} after it was closed");
-                    found.add_with_cause(&CLOSED, Side::Agent, closed, text);
+                    found.report_with_earlier(&CLOSED, Side::Agent, closed, text);
                 }
                 None if !self.table.is_new(id) => {}
                 // Agents also report the titles of listed sessions that are not open here.
-                None if kind == "session_info_update" && self.listed => {}
+                None if kind == "session_info_update" && self.has_listed => {}
                 None if requests.is_waiting(OPENING_METHODS, None) => {
                     if self.early_messages.len() < MAX_EARLY_MESSAGES {
                         self.early_messages.push((id.to_owned(), found.position));
@@ -178,7 +180,7 @@ impl RuleSessions {
                 }
                 None => {
                     let text = format!("sends `{method}` for unknown session {id:?}");
-                    found.add(&UNKNOWN, Side::Agent, text);
+                    found.report(&UNKNOWN, Side::Agent, text);
                 }
             }
             if !requests.is_waiting(OPENING_METHODS, None) {
@@ -193,9 +195,9 @@ impl RuleSessions {
         let replayed = session.pending_loads > 0;
         match method {
             "session/request_permission" => {
-                permissions::asked(found, params);
-                session.tool_calls.permission(found, params);
-                session.states.permission(found);
+                permissions::check_request(found, params);
+                session.tool_calls.check_permission(found, params);
+                session.states.check_permission(found);
             }
             "session/update" => {
                 session.turns.update(found, kind, replayed);
@@ -221,12 +223,12 @@ impl RuleSessions {
     pub(super) fn check_response(
         &mut self,
         found: &mut Findings,
-        open: &OpenRequest,
+        open: &RuleRequest,
         result: Result<&Value, &Value>,
-        requests: &OpenRequests,
+        requests: &RuleRequests,
     ) {
         match open.method.as_str() {
-            "session/list" => self.listed = true,
+            "session/list" => self.has_listed = true,
             "session/new" | "session/fork" => self.check_opened(found, open, result, requests),
             _ => {}
         }
@@ -249,13 +251,15 @@ impl RuleSessions {
             "session/prompt" if found.version == SchemaVersion::V1 => {
                 session.turns.check_response(found, open, result);
             }
-            "session/prompt" if result.is_err() => session.states.refuse_prompt(),
+            "session/prompt" if result.is_err() => session.states.fail_prompt(),
             "session/set_config_option" => {
                 if let Ok(result) = result {
                     session.config.apply_options(found, result);
                 }
             }
-            "session/request_permission" | "elicitation/create" => session.turns.person_answered(),
+            "session/request_permission" | "elicitation/create" => {
+                session.turns.record_user_answer()
+            }
             _ => {}
         }
     }
@@ -265,19 +269,19 @@ impl RuleSessions {
     fn check_opened(
         &mut self,
         found: &mut Findings,
-        open: &OpenRequest,
+        open: &RuleRequest,
         result: Result<&Value, &Value>,
-        requests: &OpenRequests,
+        requests: &RuleRequests,
     ) {
         if let Ok(result) = result
-            && let Some(id) = id(result, "sessionId")
+            && let Some(id) = id_field(result, "sessionId")
         {
             let method = &open.method;
             if let Some(session) = self.get_or_insert(id) {
                 if session.is_open {
                     let text =
                         format!("responds to `{method}` with id {id:?}, which is already in use");
-                    found.add(&TWICE, Side::Agent, text);
+                    found.report(&TWICE, Side::Agent, text);
                 }
                 session.is_open = true;
                 session.closed_at = None;
@@ -294,7 +298,7 @@ impl RuleSessions {
                 .is_some_and(|session| !session.is_open && session.pending_loads == 0)
             {
                 let text = format!("refers to {id:?}, which is not a session known to the client");
-                found.add_at(&UNKNOWN, Side::Agent, early, text);
+                found.report_earlier(&UNKNOWN, Side::Agent, early, text);
             }
         }
     }
@@ -319,21 +323,21 @@ mod tests {
     #[test]
     fn updates_are_of_sessions_that_are_known() {
         let mut talk = ExpectedConversation::session();
-        talk.says("session-unknown agent", INFO);
+        talk.agent_sends("session-unknown agent", INFO);
         talk.update("", r#"{"sessionUpdate":"available_commands_update"}"#);
     }
 
     #[test]
     fn what_comes_before_the_answer_belongs_to_the_session_that_is_opened() {
         let mut talk = ExpectedConversation::v1();
-        talk.ask(1, "session/new", "{}");
-        talk.keeps(INFO);
-        talk.keeps(r#"{"id":1,"result":{"sessionId":"t"}}"#);
-        talk.keeps(INFO);
+        talk.client_requests(1, "session/new", "{}");
+        talk.agent_sends_valid(INFO);
+        talk.agent_sends_valid(r#"{"id":1,"result":{"sessionId":"t"}}"#);
+        talk.agent_sends_valid(INFO);
         let mut talk = ExpectedConversation::v1();
-        talk.ask(1, "session/new", "{}");
-        talk.keeps(INFO);
-        talk.says(
+        talk.client_requests(1, "session/new", "{}");
+        talk.agent_sends_valid(INFO);
+        talk.agent_sends(
             "session-unknown agent",
             r#"{"id":1,"result":{"sessionId":"u"}}"#,
         );
@@ -343,23 +347,23 @@ mod tests {
     fn prompts_are_sent_in_sessions_that_were_set_up() {
         let prompt = r#"{"id":9,"method":"session/prompt","params":{"sessionId":"t","prompt":[]}}"#;
         let mut talk = ExpectedConversation::session();
-        talk.hears("session-not-set-up client", prompt);
+        talk.client_sends("session-not-set-up client", prompt);
         let mut talk = ExpectedConversation::session();
-        talk.ask(1, "session/load", r#"{"sessionId":"t"}"#);
-        talk.keeps(INFO);
-        talk.keeps(r#"{"id":1,"result":{}}"#);
-        talk.keeps_hearing(prompt);
+        talk.client_requests(1, "session/load", r#"{"sessionId":"t"}"#);
+        talk.agent_sends_valid(INFO);
+        talk.agent_sends_valid(r#"{"id":1,"result":{}}"#);
+        talk.client_sends_valid(prompt);
     }
 
     #[test]
     fn a_session_that_was_closed_is_over() {
         let mut talk = ExpectedConversation::session();
-        talk.ask(1, "session/close", r#"{"sessionId":"s"}"#);
+        talk.client_requests(1, "session/close", r#"{"sessionId":"s"}"#);
         let update = r#"{"sessionUpdate":"available_commands_update"}"#;
         talk.update("", update);
-        talk.keeps(r#"{"id":1,"result":{}}"#);
+        talk.agent_sends_valid(r#"{"id":1,"result":{}}"#);
         talk.update("session-closed agent", update);
-        talk.hears(
+        talk.client_sends(
             "session-not-set-up client",
             r#"{"id":9,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#,
         );
@@ -368,12 +372,12 @@ mod tests {
     #[test]
     fn new_sessions_have_ids_of_their_own() {
         let mut talk = ExpectedConversation::session();
-        talk.ask(1, "session/new", "{}");
-        talk.says(
+        talk.client_requests(1, "session/new", "{}");
+        talk.agent_sends(
             "session-id-twice agent",
             r#"{"id":1,"result":{"sessionId":"s"}}"#,
         );
-        talk.ask(2, "session/new", "{}");
-        talk.keeps(r#"{"id":2,"result":{"sessionId":"t"}}"#);
+        talk.client_requests(2, "session/new", "{}");
+        talk.agent_sends_valid(r#"{"id":2,"result":{"sessionId":"t"}}"#);
     }
 }

@@ -6,7 +6,7 @@ use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
 use super::rule::{Findings, MessagePosition, rules};
-use super::table::text;
+use super::table::text_field;
 
 rules! {
     IDLE = "idle-twice" Should "prompt-lifecycle" "In version 2, a turn ends with exactly one `idle`.";
@@ -37,7 +37,7 @@ impl SessionStates {
     }
 
     /// Records that a prompt failed, so that there is no turn.
-    pub(super) fn refuse_prompt(&mut self) {
+    pub(super) fn fail_prompt(&mut self) {
         self.prompts = self.prompts.saturating_sub(1);
     }
 
@@ -45,7 +45,7 @@ impl SessionStates {
         if kind != "state_update" {
             return;
         }
-        let state = match text(update, "state") {
+        let state = match text_field(update, "state") {
             Some("running") => StateKind::Running,
             Some("requires_action") => StateKind::RequiresAction,
             Some("idle") => StateKind::Idle,
@@ -54,17 +54,17 @@ impl SessionStates {
         match (self.state, state) {
             (Some((StateKind::Idle, before)), StateKind::Idle) if self.prompts == 0 => {
                 let text = "reports `idle` again, although no turn ran in between";
-                found.add_with_cause(&IDLE, Side::Agent, before, text);
+                found.report_with_earlier(&IDLE, Side::Agent, before, text);
             }
             (Some((StateKind::Running | StateKind::RequiresAction, _)), StateKind::Idle)
                 if update["stopReason"].is_null() =>
             {
                 let text = "reports `idle` at the end of a turn without a `stopReason`";
-                found.add(&REASON, Side::Agent, text);
+                found.report(&REASON, Side::Agent, text);
             }
             (Some((StateKind::Idle, before)), StateKind::RequiresAction) if self.prompts == 0 => {
                 let text = "reports `requires_action` while idle";
-                found.add_with_cause(&ACTION, Side::Agent, before, text);
+                found.report_with_earlier(&ACTION, Side::Agent, before, text);
             }
             _ => {}
         }
@@ -75,13 +75,13 @@ impl SessionStates {
     }
 
     /// Checks the state when the agent requests permission.
-    pub(super) fn permission(&mut self, found: &mut Findings) {
+    pub(super) fn check_permission(&mut self, found: &mut Findings) {
         // Background work may send permission requests while the agent is idle.
         if found.version == SchemaVersion::V2
             && let Some((StateKind::Running, since)) = self.state
         {
             let text = "requests permission while its reported state is `running`";
-            found.add_with_cause(&PERMISSION, Side::Agent, since, text);
+            found.report_with_earlier(&PERMISSION, Side::Agent, since, text);
         }
     }
 
@@ -89,7 +89,7 @@ impl SessionStates {
     pub(super) fn agent_closed(&mut self, found: &mut Findings) {
         if let Some((StateKind::Running | StateKind::RequiresAction, since)) = self.state {
             let text = "closed its output without reporting the end of its turn";
-            found.add_at(&NEVER, Side::Agent, since, text);
+            found.report_earlier(&NEVER, Side::Agent, since, text);
         }
     }
 }
@@ -106,7 +106,7 @@ mod tests {
     fn prompted() -> ExpectedConversation {
         let mut talk = ExpectedConversation::session_v2();
         talk.prompt(1);
-        talk.keeps(r#"{"id":1,"result":{}}"#);
+        talk.agent_sends_valid(r#"{"id":1,"result":{}}"#);
         talk.update("", RUNNING);
         talk
     }
@@ -115,7 +115,7 @@ mod tests {
     fn a_turn_runs_and_is_idle_once() {
         let mut talk = prompted();
         talk.update("", ACTION);
-        talk.asks("p", "session/request_permission", ASKED);
+        talk.agent_requests("p", "session/request_permission", ASKED);
         talk.update("", RUNNING);
         talk.update("", IDLE);
         talk.update("idle-twice agent", IDLE);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_permission_says_so() {
-        prompted().says(
+        prompted().agent_sends(
             "permission-while-running agent",
             &format!(r#"{{"id":"p","method":"session/request_permission","params":{ASKED}}}"#),
         );
@@ -143,9 +143,9 @@ mod tests {
 
     #[test]
     fn work_ends_before_the_agent_does() {
-        prompted().ends("turn-without-end agent");
+        prompted().end_agent_first("turn-without-end agent");
         let mut talk = prompted();
         talk.update("", IDLE);
-        talk.ends("");
+        talk.end_agent_first("");
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct BoundedTable<T> {
 }
 
 impl<T> BoundedTable<T> {
-    pub(super) fn of(room: usize) -> Self {
+    pub(super) fn with_capacity(room: usize) -> Self {
         Self {
             entries: HashMap::new(),
             order: VecDeque::new(),
@@ -63,17 +63,17 @@ impl<T> BoundedTable<T> {
 }
 
 /// Returns the value of a string field.
-pub(super) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn text_field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value.get(name)?.as_str()
 }
 
 /// Returns the value of an id field, or `None` if it was redacted, because different ids may have become equal.
-pub(super) fn id<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-    text(value, name).filter(|id| !id.contains(REDACTED))
+pub(super) fn id_field<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    text_field(value, name).filter(|id| !id.contains(REDACTED))
 }
 
 /// Returns the items of a list field, or nothing if the field is not a list.
-pub(super) fn items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+pub(super) fn list_items<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     value
         .get(name)
         .and_then(Value::as_array)
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_full_table_forgets_the_oldest_and_says_so() {
-        let mut table = BoundedTable::of(2);
+        let mut table = BoundedTable::with_capacity(2);
         for id in ["a", "b", "b"] {
             table.insert(id, ());
         }

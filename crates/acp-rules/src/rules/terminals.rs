@@ -6,9 +6,9 @@ use serde_json::Value;
 use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::requests::OpenRequest;
+use super::requests::RuleRequest;
 use super::rule::{Findings, MessagePosition, rules};
-use super::table::{BoundedTable, id, items, text};
+use super::table::{BoundedTable, id_field, list_items, text_field};
 
 rules! {
     UNKNOWN = "terminal-unknown" Must "terminals" "An agent uses only terminals it created.";
@@ -31,7 +31,7 @@ struct RuleTerminal {
     /// When the client reported that the command had exited.
     exited_at: Option<MessagePosition>,
     /// Whether a tool call embeds the terminal.
-    shown: bool,
+    is_embedded: bool,
 }
 
 /// All client terminals of a conversation.
@@ -40,24 +40,24 @@ pub(super) struct RuleTerminals(BoundedTable<RuleTerminal>);
 
 impl RuleTerminals {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MAX_TERMINALS))
+        Self(BoundedTable::with_capacity(MAX_TERMINALS))
     }
 
     /// Checks an agent's request about a terminal.
     pub(super) fn check_request(&mut self, found: &mut Findings, method: &str, params: &Value) {
-        let Some(id) = id(params, "terminalId") else {
+        let Some(id) = id_field(params, "terminalId") else {
             return;
         };
         if self.0.is_new(id) {
             let text = format!("calls `{method}` for terminal {id:?}, which it did not create");
-            found.add(&UNKNOWN, Side::Agent, text);
+            found.report(&UNKNOWN, Side::Agent, text);
         }
         let Some(terminal) = self.0.get_mut(id) else {
             return;
         };
         if let Some(released) = terminal.released_at {
             let text = format!("calls `{method}` for terminal {id:?} after releasing it");
-            found.add_with_cause(&RELEASED, Side::Agent, released, text);
+            found.report_with_earlier(&RELEASED, Side::Agent, released, text);
         } else if method == "terminal/release" {
             terminal.released_at = Some(found.position);
         }
@@ -66,17 +66,17 @@ impl RuleTerminals {
     pub(super) fn check_response(
         &mut self,
         found: &Findings,
-        open: &OpenRequest,
+        open: &RuleRequest,
         result: Result<&Value, &Value>,
     ) {
         if let ("terminal/create", Ok(result)) = (open.method.as_str(), result) {
-            if let Some(id) = id(result, "terminalId") {
+            if let Some(id) = id_field(result, "terminalId") {
                 let terminal = RuleTerminal {
                     created_at: found.position,
                     session: open.session.clone(),
                     released_at: None,
                     exited_at: None,
-                    shown: false,
+                    is_embedded: false,
                 };
                 self.0.insert(id, terminal);
             }
@@ -97,23 +97,24 @@ impl RuleTerminals {
 
     /// Checks the terminals that a tool call embeds.
     pub(super) fn check_content(&mut self, found: &mut Findings, update: &Value) {
-        for content in items(update, "content").filter(|content| content["type"] == "terminal") {
-            let Some(id) = id(content, "terminalId") else {
+        for content in list_items(update, "content").filter(|content| content["type"] == "terminal")
+        {
+            let Some(id) = id_field(content, "terminalId") else {
                 continue;
             };
             let is_new = self.0.is_new(id);
             match self.0.get_mut(id) {
                 Some(terminal) => {
-                    let shown = std::mem::replace(&mut terminal.shown, true);
+                    let shown = std::mem::replace(&mut terminal.is_embedded, true);
                     if let Some(released) = terminal.released_at.filter(|_| !shown) {
                         let text = format!("embeds terminal {id:?} after releasing it");
-                        found.add_with_cause(&LATE, Side::Agent, released, text);
+                        found.report_with_earlier(&LATE, Side::Agent, released, text);
                     }
                 }
                 // Several agents announce display terminals in `_meta`, under different names.
                 None if is_new && update.get("_meta").is_none() => {
                     let text = format!("embeds terminal {id:?}, which it did not create");
-                    found.add(&SHOWN, Side::Agent, text);
+                    found.report(&SHOWN, Side::Agent, text);
                 }
                 None => {}
             }
@@ -130,7 +131,7 @@ impl RuleTerminals {
                 .is_some_and(|exited| found.has_arrived(exited));
             if terminal.released_at.is_none() && over && !needed {
                 let text = format!("never released terminal {id:?}, whose command had exited");
-                found.add_at(&KEPT, Side::Agent, terminal.created_at, text);
+                found.report_earlier(&KEPT, Side::Agent, terminal.created_at, text);
             }
         }
     }
@@ -142,21 +143,21 @@ pub(super) struct DisplayTerminals(BoundedTable<()>);
 
 impl DisplayTerminals {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MAX_TERMINALS))
+        Self(BoundedTable::with_capacity(MAX_TERMINALS))
     }
 
     pub(super) fn update(&mut self, found: &mut Findings, kind: &str, update: &Value) {
         if found.version == SchemaVersion::V1 {
             return;
         }
-        let Some(id) = text(update, "terminalId") else {
+        let Some(id) = text_field(update, "terminalId") else {
             return;
         };
         match kind {
             "terminal_update" => self.0.insert(id, ()),
             "terminal_output_chunk" if self.0.is_new(id) => {
                 let text = format!("sends output for terminal {id:?}, which it did not announce");
-                found.add(&CHUNK, Side::Agent, text);
+                found.report(&CHUNK, Side::Agent, text);
                 // Remember the terminal, so that it is reported once.
                 self.0.insert(id, ());
             }
@@ -173,8 +174,8 @@ mod tests {
 
     fn created() -> ExpectedConversation {
         let mut talk = ExpectedConversation::session();
-        talk.asks("c", "terminal/create", r#"{"sessionId":"s","command":"a"}"#);
-        talk.keeps_hearing(r#"{"id":"c","result":{"terminalId":"t"}}"#);
+        talk.agent_requests("c", "terminal/create", r#"{"sessionId":"s","command":"a"}"#);
+        talk.client_sends_valid(r#"{"id":"c","result":{"terminalId":"t"}}"#);
         talk
     }
 
@@ -185,12 +186,12 @@ mod tests {
     #[test]
     fn terminals_are_used_between_their_creation_and_their_release() {
         for method in ["output", "wait_for_exit", "kill", "release"] {
-            ExpectedConversation::session().says("terminal-unknown agent", &call(method));
+            ExpectedConversation::session().agent_sends("terminal-unknown agent", &call(method));
             let mut talk = created();
-            talk.keeps(&call(method));
-            talk.keeps_hearing(r#"{"id":"x","result":{}}"#);
+            talk.agent_sends_valid(&call(method));
+            talk.client_sends_valid(r#"{"id":"x","result":{}}"#);
             if method != "release" {
-                talk.asks("r", "terminal/output", OF);
+                talk.agent_requests("r", "terminal/output", OF);
             }
         }
     }
@@ -198,25 +199,25 @@ mod tests {
     #[test]
     fn what_was_released_is_gone() {
         let mut talk = created();
-        talk.asks("r", "terminal/release", OF);
-        talk.says("terminal-after-release agent", &call("output"));
-        talk.keeps_hearing(r#"{"id":"r","result":{}}"#);
+        talk.agent_requests("r", "terminal/release", OF);
+        talk.agent_sends("terminal-after-release agent", &call("output"));
+        talk.client_sends_valid(r#"{"id":"r","result":{}}"#);
     }
 
     #[test]
     fn a_terminal_is_released_when_its_command_has_ended() {
         for (release, expected) in [(false, "terminal-not-released agent"), (true, "")] {
             let mut talk = created();
-            talk.asks("w", "terminal/wait_for_exit", OF);
-            talk.keeps_hearing(r#"{"id":"w","result":{"exitCode":0}}"#);
+            talk.agent_requests("w", "terminal/wait_for_exit", OF);
+            talk.client_sends_valid(r#"{"id":"w","result":{"exitCode":0}}"#);
             if release {
-                talk.asks("r", "terminal/release", OF);
-                talk.keeps_hearing(r#"{"id":"r","result":{}}"#);
+                talk.agent_requests("r", "terminal/release", OF);
+                talk.client_sends_valid(r#"{"id":"r","result":{}}"#);
             }
-            talk.waits(2);
-            talk.is_left(expected);
+            talk.wait(2);
+            talk.end_client_first(expected);
         }
-        created().is_left("");
+        created().end_client_first("");
     }
 
     #[test]
@@ -228,7 +229,7 @@ mod tests {
         let mut talk = created();
         talk.update("", show);
         let mut talk = created();
-        talk.asks("r", "terminal/release", OF);
+        talk.agent_requests("r", "terminal/release", OF);
         talk.update("terminal-shown-late agent", show);
     }
 

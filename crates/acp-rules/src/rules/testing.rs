@@ -24,8 +24,8 @@ impl ExpectedConversation {
     pub(super) fn with(client: &str, agent: &str) -> Self {
         let mut talk = Self::new();
         let params = format!(r#"{{"protocolVersion":1,"clientCapabilities":{client}}}"#);
-        talk.ask("init", "initialize", &params);
-        talk.keeps(&format!(
+        talk.client_requests("init", "initialize", &params);
+        talk.agent_sends_valid(&format!(
             r#"{{"id":"init","result":{{"protocolVersion":1,"agentCapabilities":{agent}}}}}"#
         ));
         talk
@@ -46,8 +46,10 @@ impl ExpectedConversation {
 
     pub(super) fn v2() -> Self {
         let mut talk = Self::new();
-        talk.ask("init", "initialize", r#"{"protocolVersion":2}"#);
-        talk.keeps(r#"{"id":"init","result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#);
+        talk.client_requests("init", "initialize", r#"{"protocolVersion":2}"#);
+        talk.agent_sends_valid(
+            r#"{"id":"init","result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#,
+        );
         talk
     }
 
@@ -57,8 +59,8 @@ impl ExpectedConversation {
     }
 
     fn opened(mut self) -> Self {
-        self.ask("new", "session/new", r#"{"cwd":"/"}"#);
-        self.keeps(r#"{"id":"new","result":{"sessionId":"s"}}"#);
+        self.client_requests("new", "session/new", r#"{"cwd":"/"}"#);
+        self.agent_sends_valid(r#"{"id":"new","result":{"sessionId":"s"}}"#);
         self
     }
 
@@ -72,33 +74,33 @@ impl ExpectedConversation {
 
     /// Sends a message from the agent, and expects these findings.
     #[track_caller]
-    pub(super) fn says(&mut self, expected: &str, message: &str) {
+    pub(super) fn agent_sends(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToClient, &message, expected);
     }
 
     /// Sends a message from the client, and expects these findings.
     #[track_caller]
-    pub(super) fn hears(&mut self, expected: &str, message: &str) {
+    pub(super) fn client_sends(&mut self, expected: &str, message: &str) {
         let message = serde_json::from_str(message).unwrap();
         self.message(Direction::ToAgent, &message, expected);
     }
 
     /// Sends a message from the agent, and expects no findings.
     #[track_caller]
-    pub(super) fn keeps(&mut self, message: &str) {
-        self.says("", message);
+    pub(super) fn agent_sends_valid(&mut self, message: &str) {
+        self.agent_sends("", message);
     }
 
     /// Sends a message from the client, and expects no findings.
     #[track_caller]
-    pub(super) fn keeps_hearing(&mut self, message: &str) {
-        self.hears("", message);
+    pub(super) fn client_sends_valid(&mut self, message: &str) {
+        self.client_sends("", message);
     }
 
     /// Sends a request from the client, and expects no findings.
     #[track_caller]
-    pub(super) fn ask(&mut self, id: impl Into<Value>, method: &str, params: &str) {
+    pub(super) fn client_requests(&mut self, id: impl Into<Value>, method: &str, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap();
         let message = json!({"id": id.into(), "method": method, "params": params});
         self.message(Direction::ToAgent, &message, "");
@@ -106,7 +108,7 @@ impl ExpectedConversation {
 
     /// Sends a request from the agent, and expects no findings.
     #[track_caller]
-    pub(super) fn asks(&mut self, id: impl Into<Value>, method: &str, params: &str) {
+    pub(super) fn agent_requests(&mut self, id: impl Into<Value>, method: &str, params: &str) {
         let params: Value = serde_json::from_str(params).unwrap();
         let message = json!({"id": id.into(), "method": method, "params": params});
         self.message(Direction::ToClient, &message, "");
@@ -124,16 +126,16 @@ impl ExpectedConversation {
     /// Sends a prompt in the session `s`, and expects no findings.
     #[track_caller]
     pub(super) fn prompt(&mut self, id: impl Into<Value>) {
-        self.ask(id, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#);
+        self.client_requests(id, "session/prompt", r#"{"sessionId":"s","prompt":[]}"#);
     }
 
-    pub(super) fn waits(&mut self, seconds: u64) {
+    pub(super) fn wait(&mut self, seconds: u64) {
         self.now.time_us += seconds * 1_000_000;
     }
 
     /// Closes both outputs, first the agent's, ends the conversation, and expects these findings.
     #[track_caller]
-    pub(super) fn ends(&mut self, expected: &str) {
+    pub(super) fn end_agent_first(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToClient);
         found.extend(self.rules.close_side(self.now, Direction::ToAgent));
         found.extend(self.rules.end(self.now));
@@ -142,7 +144,7 @@ impl ExpectedConversation {
 
     /// Closes both outputs, first the client's, ends the conversation, and expects these findings.
     #[track_caller]
-    pub(super) fn is_left(&mut self, expected: &str) {
+    pub(super) fn end_client_first(&mut self, expected: &str) {
         let mut found = self.rules.close_side(self.now, Direction::ToAgent);
         found.extend(self.rules.close_side(self.now, Direction::ToClient));
         found.extend(self.rules.end(self.now));

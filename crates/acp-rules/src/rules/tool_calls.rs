@@ -6,7 +6,7 @@ use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
 use super::rule::{Findings, MessagePosition, rules};
-use super::table::{BoundedTable, id, text};
+use super::table::{BoundedTable, id_field, text_field};
 
 rules! {
     UNANNOUNCED = "tool-call-unannounced" Should "tool-calls" "An agent reports a tool call before updating it or requesting permission for it.";
@@ -30,7 +30,7 @@ pub(super) struct RuleToolCalls(BoundedTable<RuleToolCall>);
 
 impl RuleToolCalls {
     pub(super) fn new() -> Self {
-        Self(BoundedTable::of(MAX_CALLS))
+        Self(BoundedTable::with_capacity(MAX_CALLS))
     }
 
     pub(super) fn update(
@@ -40,14 +40,14 @@ impl RuleToolCalls {
         update: &Value,
         replayed: bool,
     ) {
-        let Some(id) = id(update, "toolCallId") else {
+        let Some(id) = id_field(update, "toolCallId") else {
             return;
         };
         match (found.version, kind) {
             (SchemaVersion::V1, "tool_call") => {
                 if let Some(call) = self.0.get(id).filter(|_| !replayed) {
                     let text = format!("announces tool call {id:?} again");
-                    found.add_with_cause(&TWICE, Side::Agent, call.announced_at, text);
+                    found.report_with_earlier(&TWICE, Side::Agent, call.announced_at, text);
                 }
                 self.add_call(found, id);
                 self.check_status(found, id, update);
@@ -70,12 +70,12 @@ impl RuleToolCalls {
     }
 
     /// Checks the tool call in a permission request.
-    pub(super) fn permission(&mut self, found: &mut Findings, params: &Value) {
+    pub(super) fn check_permission(&mut self, found: &mut Findings, params: &Value) {
         let call = match found.version {
             SchemaVersion::V1 => &params["toolCall"],
             SchemaVersion::V2 => &params["subject"]["toolCall"],
         };
-        let Some(id) = id(call, "toolCallId") else {
+        let Some(id) = id_field(call, "toolCallId") else {
             return;
         };
         if found.version == SchemaVersion::V1 {
@@ -96,7 +96,7 @@ impl RuleToolCalls {
     fn check_known(&mut self, found: &mut Findings, id: &str, does: &str) {
         if self.0.is_new(id) {
             let text = format!("{does} tool call {id:?}, which it did not report");
-            found.add(&UNANNOUNCED, Side::Agent, text);
+            found.report(&UNANNOUNCED, Side::Agent, text);
         }
         // Remember the tool call, so that it is reported once.
         if self.0.get(id).is_none() {
@@ -105,7 +105,7 @@ impl RuleToolCalls {
     }
 
     fn check_status(&mut self, found: &mut Findings, id: &str, update: &Value) {
-        let (Some(status), Some(call)) = (text(update, "status"), self.0.get_mut(id)) else {
+        let (Some(status), Some(call)) = (text_field(update, "status"), self.0.get_mut(id)) else {
             return;
         };
         let Some(new) = status_rank(status) else {
@@ -115,7 +115,7 @@ impl RuleToolCalls {
             && status_rank(before).is_some_and(|old| new < old || (new == old && status != before))
         {
             let text = format!("reports tool call {id:?} as `{status}` after `{before}`");
-            found.add_with_cause(&BACKWARDS, Side::Agent, *when, text);
+            found.report_with_earlier(&BACKWARDS, Side::Agent, *when, text);
         }
         call.status = Some((status.to_owned(), found.position));
     }
@@ -151,7 +151,7 @@ mod tests {
             "",
             r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#,
         );
-        talk.says("tool-call-unannounced agent",
+        talk.agent_sends("tool-call-unannounced agent",
             r#"{"id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"d"},"options":[]}}"#);
     }
 
@@ -160,7 +160,7 @@ mod tests {
         let mut talk = ExpectedConversation::session();
         talk.update("", CALL);
         talk.update("tool-call-id-twice agent", CALL);
-        talk.ask(1, "session/load", r#"{"sessionId":"s"}"#);
+        talk.client_requests(1, "session/load", r#"{"sessionId":"s"}"#);
         talk.update("", CALL);
     }
 

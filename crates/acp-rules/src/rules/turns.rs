@@ -5,9 +5,9 @@ use serde_json::Value;
 use crate::schema::version::SchemaVersion;
 use crate::side::Side;
 
-use super::requests::OpenRequest;
+use super::requests::RuleRequest;
 use super::rule::{Findings, MessagePosition, rules};
-use super::table::text;
+use super::table::text_field;
 
 rules! {
     RUNNING = "prompt-while-running" Should "prompt-turn" "A client sends the next prompt only after the previous turn has ended.";
@@ -23,9 +23,9 @@ pub(super) struct RuleTurns {
     running_prompts: u32,
     /// When the first pending prompt was sent.
     began_at: MessagePosition,
-    cancelled: bool,
+    is_cancelled: bool,
     /// Whether the user has answered a request, which may end the turn.
-    user_answered: bool,
+    has_user_answered: bool,
     /// When the last turn ended. `None` while a turn is running, and after a late update was reported.
     ended_at: Option<MessagePosition>,
 }
@@ -41,49 +41,49 @@ impl RuleTurns {
         }
         if self.running_prompts > 0 {
             let text = "sends a prompt while a turn is running in the same session";
-            found.add_with_cause(&RUNNING, Side::Client, self.began_at, text);
+            found.report_with_earlier(&RUNNING, Side::Client, self.began_at, text);
         } else {
             self.began_at = found.position;
-            self.cancelled = false;
-            self.user_answered = false;
+            self.is_cancelled = false;
+            self.has_user_answered = false;
         }
         self.running_prompts += 1;
         self.ended_at = None;
     }
 
     pub(super) fn cancel(&mut self) {
-        self.cancelled = true;
+        self.is_cancelled = true;
     }
 
-    pub(super) fn person_answered(&mut self) {
-        self.user_answered = true;
+    pub(super) fn record_user_answer(&mut self) {
+        self.has_user_answered = true;
     }
 
     pub(super) fn check_response(
         &mut self,
         found: &mut Findings,
-        open: &OpenRequest,
+        open: &RuleRequest,
         result: Result<&Value, &Value>,
     ) {
         self.running_prompts = self.running_prompts.saturating_sub(1);
         self.ended_at = (self.running_prompts == 0).then_some(found.position);
         let reason = match result {
-            Ok(result) => text(result, "stopReason").unwrap_or_default(),
+            Ok(result) => text_field(result, "stopReason").unwrap_or_default(),
             Err(_) => "an error",
         };
         match open.turn_cancelled_at {
             // The turn may have ended before the agent could read that it was cancelled.
             Some(cancelled) if reason != "cancelled" && found.has_arrived(cancelled) => {
                 let text = format!("responds to a cancelled prompt with {reason}");
-                found.add_with_cause(&CANCELLED, Side::Agent, cancelled, text);
+                found.report_with_earlier(&CANCELLED, Side::Agent, cancelled, text);
             }
             None if reason == "cancelled"
                 && open.cancelled_at.is_none()
-                && !self.cancelled
-                && !self.user_answered =>
+                && !self.is_cancelled
+                && !self.has_user_answered =>
             {
                 let text = "ends a turn with `cancelled`, but it was not cancelled";
-                found.add(&UNASKED, Side::Agent, text);
+                found.report(&UNASKED, Side::Agent, text);
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ impl RuleTurns {
             && let Some(ended) = self.ended_at.take()
         {
             let text = format!("sends `{kind}` after the response to the prompt");
-            found.add_with_cause(&LATE, Side::Agent, ended, text);
+            found.report_with_earlier(&LATE, Side::Agent, ended, text);
         }
     }
 }
@@ -120,12 +120,12 @@ mod tests {
     fn a_session_has_one_turn_at_a_time() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
-        talk.hears(
+        talk.client_sends(
             "prompt-while-running client",
             r#"{"id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#,
         );
-        talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
-        talk.keeps(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
+        talk.agent_sends_valid(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
+        talk.agent_sends_valid(r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
         talk.prompt(3);
     }
 
@@ -134,7 +134,7 @@ mod tests {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
         talk.update("", CHUNK);
-        talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
+        talk.agent_sends_valid(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         talk.update("", r#"{"sessionUpdate":"usage_update","used":1,"size":2}"#);
         talk.update("update-after-turn agent", CHUNK);
         // A late update is reported once.
@@ -147,8 +147,8 @@ mod tests {
     fn a_cancelled_turn_ends_as_cancelled_unless_it_was_over_already() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
-        talk.keeps_hearing(CANCEL);
-        talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
+        talk.client_sends_valid(CANCEL);
+        talk.agent_sends_valid(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         for (answer, expected) in [
             (
                 r#""result":{"stopReason":"end_turn"}"#,
@@ -161,9 +161,9 @@ mod tests {
             (r#""result":{"stopReason":"cancelled"}"#, ""),
         ] {
             talk.prompt(2);
-            talk.keeps_hearing(CANCEL);
-            talk.waits(3);
-            talk.says(expected, &format!(r#"{{"id":2,{answer}}}"#));
+            talk.client_sends_valid(CANCEL);
+            talk.wait(3);
+            talk.agent_sends(expected, &format!(r#"{{"id":2,{answer}}}"#));
         }
     }
 
@@ -171,12 +171,12 @@ mod tests {
     fn a_turn_that_nobody_cancelled_does_not_end_as_cancelled() {
         let mut talk = ExpectedConversation::session();
         talk.prompt(1);
-        talk.says(
+        talk.agent_sends(
             "cancelled-unasked agent",
             r#"{"id":1,"result":{"stopReason":"cancelled"}}"#,
         );
         talk.prompt(2);
-        talk.keeps_hearing(r#"{"method":"$/cancel_request","params":{"requestId":2}}"#);
-        talk.keeps(r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
+        talk.client_sends_valid(r#"{"method":"$/cancel_request","params":{"requestId":2}}"#);
+        talk.agent_sends_valid(r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
     }
 }

@@ -88,7 +88,9 @@ pub(super) enum ShapeType {
 }
 
 /// Parses shapes. Lines with errors are skipped, and described in the second list. A test makes sure that it is empty.
-pub(super) fn read(text: &'static str) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
+pub(super) fn parse_shapes(
+    text: &'static str,
+) -> (HashMap<&'static str, ShapeDefinition>, Vec<String>) {
     let mut reader = NotationReader {
         tokens: tokenize(text),
         position: 0,
@@ -318,7 +320,7 @@ mod tests {
 
     #[test]
     fn all_that_can_be_written_is_read() {
-        let (shapes, mistakes) = read(
+        let (shapes, mistakes) = parse_shapes(
             "# of everything\n\
              A = \"x\" | -3 | [string] | {B} | null\n\
              B { one: int32, two?: A | null, ~three?: any, one of C | D }\n\
@@ -345,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_mistake_is_told_with_its_line() {
-        let (shapes, mistakes) = read("A = string\nB { x y }\nC = nothing\nA = null\n");
+        let (shapes, mistakes) = parse_shapes("A = string\nB { x y }\nC = nothing\nA = null\n");
         assert_eq!(shapes.len(), 1);
         assert_eq!(
             mistakes,

@@ -33,7 +33,7 @@ impl Schema {
     }
 
     fn read(version: SchemaVersion, text: &'static str, methods: &'static [Method]) -> Self {
-        let (shapes, _) = notation::read(text);
+        let (shapes, _) = notation::parse_shapes(text);
         Self {
             shapes,
             methods,
@@ -101,7 +101,7 @@ mod tests {
             (SchemaVersion::V1, include_str!("v1.shapes")),
             (SchemaVersion::V2, include_str!("v2.shapes")),
         ] {
-            let (_, mistakes) = notation::read(text);
+            let (_, mistakes) = notation::parse_shapes(text);
             assert_eq!(mistakes, Vec::<String>::new(), "{version}");
             assert_eq!(
                 checker::names_without_shape(Schema::of(version)),

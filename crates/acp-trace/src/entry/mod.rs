@@ -145,7 +145,7 @@ impl EntryBuilder {
     }
 
     /// Turns a record into an entry. Returns `None` if the kind of the record is unknown.
-    pub fn record(&mut self, record: TraceRecord) -> Option<TraceEntry> {
+    pub fn build_entry(&mut self, record: TraceRecord) -> Option<TraceEntry> {
         let mut entry = match &record.body {
             RecordBody::Message { from, message, .. } => {
                 let mut entry = self.message_entry(&record, *from, message);
@@ -185,7 +185,7 @@ impl EntryBuilder {
     }
 
     /// Returns the sender, id, method and time of each request without a response, in no particular order.
-    pub fn unanswered(&self) -> impl Iterator<Item = (Side, &RequestId, &str, u64)> {
+    pub fn unanswered_requests(&self) -> impl Iterator<Item = (Side, &RequestId, &str, u64)> {
         self.pending
             .iter()
             .map(|((side, id), pending)| (*side, id, pending.method.as_str(), pending.time_us))
@@ -214,7 +214,7 @@ impl EntryBuilder {
                     self.pending.insert((from, id.clone()), pending);
                 }
                 TraceEntry {
-                    summary: EntrySummary::of_params(&method, &params),
+                    summary: EntrySummary::summarize_params(&method, &params),
                     method: method.into_owned(),
                     id: Some(id),
                     session,
@@ -241,10 +241,10 @@ impl EntryBuilder {
                         session = session.or_else(|| session_id_of(&result));
                         (
                             TraceEntryKind::Response,
-                            EntrySummary::of_result(&method, &result),
+                            EntrySummary::summarize_result(&method, &result),
                         )
                     }
-                    Err(error) => (TraceEntryKind::Error, EntrySummary::of_error(&error)),
+                    Err(error) => (TraceEntryKind::Error, EntrySummary::summarize_error(&error)),
                 };
                 TraceEntry {
                     is_error: kind == TraceEntryKind::Error || !known,
@@ -272,7 +272,7 @@ fn session_id_of(value: &Value) -> Option<String> {
 fn notification_entry(record: &TraceRecord, method: String, params: &Value) -> TraceEntry {
     let session = session_id_of(params);
     let mut entry = TraceEntry {
-        summary: EntrySummary::of_params(&method, params),
+        summary: EntrySummary::summarize_params(&method, params),
         method,
         session,
         ..TraceEntry::new(record, TraceEntryKind::Notification)

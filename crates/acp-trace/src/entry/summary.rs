@@ -9,21 +9,21 @@ pub(super) struct EntrySummary(String);
 
 impl EntrySummary {
     /// Summarizes the params of a request or notification.
-    pub(super) fn of_params(method: &str, params: &Value) -> String {
+    pub(super) fn summarize_params(method: &str, params: &Value) -> String {
         let mut summary = Self(String::new());
         summary.add_params(method, params);
         summary.0
     }
 
     /// Summarizes the result of a response.
-    pub(super) fn of_result(method: &str, result: &Value) -> String {
+    pub(super) fn summarize_result(method: &str, result: &Value) -> String {
         let mut summary = Self(String::new());
         summary.add_result(method, result);
         summary.0
     }
 
     /// Summarizes an error response.
-    pub(super) fn of_error(error: &Error) -> String {
+    pub(super) fn summarize_error(error: &Error) -> String {
         let mut summary = format!("{} {}", error.code, error.message);
         match &error.data {
             None | Some(Value::Null) => {}
@@ -59,7 +59,7 @@ impl EntrySummary {
     }
 
     /// Adds the name and value of a field if it exists.
-    fn add_named(&mut self, value: &Value, name: &str) {
+    fn add_with_name(&mut self, value: &Value, name: &str) {
         if let Some(member) = value.get(name).filter(|member| !member.is_null()) {
             let shown = member
                 .as_str()
@@ -81,7 +81,7 @@ impl EntrySummary {
     }
 
     /// Adds the whole value as JSON. Used if there is no better summary.
-    fn add_whole(&mut self, value: &Value) {
+    fn add_json(&mut self, value: &Value) {
         let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
         if !empty {
             self.add(value.to_string());
@@ -126,8 +126,8 @@ impl EntrySummary {
             }
             "fs/read_text_file" => {
                 self.add_member(params, "path");
-                self.add_named(params, "line");
-                self.add_named(params, "limit");
+                self.add_with_name(params, "line");
+                self.add_with_name(params, "limit");
             }
             "fs/write_text_file" => {
                 self.add_member(params, "path");
@@ -149,9 +149,9 @@ impl EntrySummary {
             }
             "authenticate" => self.add_member(params, "methodId"),
             "elicitation/create" => self.add_member(params, "message"),
-            "$/cancel_request" => self.add_named(params, "requestId"),
+            "$/cancel_request" => self.add_with_name(params, "requestId"),
             terminal if terminal.starts_with("terminal/") => self.add_member(params, "terminalId"),
-            _ => self.add_whole(params),
+            _ => self.add_json(params),
         }
     }
 
@@ -206,7 +206,7 @@ impl EntrySummary {
                 if let Some(rest) = rest.as_object_mut() {
                     rest.remove("sessionUpdate");
                 }
-                self.add_whole(&rest);
+                self.add_json(&rest);
             }
         }
     }
@@ -253,15 +253,15 @@ impl EntrySummary {
             "terminal/output" => {
                 self.add_size(result.get("output"));
                 let status = result.get("exitStatus").unwrap_or(&Value::Null);
-                self.add_named(status, "exitCode");
-                self.add_named(status, "signal");
+                self.add_with_name(status, "exitCode");
+                self.add_with_name(status, "signal");
             }
             "terminal/wait_for_exit" => {
-                self.add_named(result, "exitCode");
-                self.add_named(result, "signal");
+                self.add_with_name(result, "exitCode");
+                self.add_with_name(result, "signal");
             }
             "elicitation/create" => self.add_member(result, "action"),
-            _ => self.add_whole(result),
+            _ => self.add_json(result),
         }
     }
 }

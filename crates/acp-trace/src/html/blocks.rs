@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 /// The size from which a new block is started, in bytes. Browsers support strings that are a hundred times larger. The
 /// script parses only the blocks that are viewed.
-const BLOCK: usize = 4 * 1024 * 1024;
+const MAX_BLOCK_LEN: usize = 4 * 1024 * 1024;
 
 /// Writes messages in blocks.
 pub(super) struct BlockWriter<'a, W> {
@@ -28,8 +28,8 @@ impl<'a, W: Write> BlockWriter<'a, W> {
     }
 
     /// Writes a line of JSON.
-    pub(super) fn line(&mut self, json: &str) -> io::Result<()> {
-        let json = harmless(json);
+    pub(super) fn write_json(&mut self, json: &str) -> io::Result<()> {
+        let json = escape_markup(json);
         if self.block_len == 0 {
             self.starts.push(self.line_count);
             self.out
@@ -39,15 +39,15 @@ impl<'a, W: Write> BlockWriter<'a, W> {
         self.out.write_all(b"\n")?;
         self.block_len += json.len() + 1;
         self.line_count += 1;
-        if self.block_len >= BLOCK {
+        if self.block_len >= MAX_BLOCK_LEN {
             self.close()?;
         }
         Ok(())
     }
 
     /// Writes text as a line.
-    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
-        self.line(&serde_json::to_string(text)?)
+    pub(super) fn write_text(&mut self, text: &str) -> io::Result<()> {
+        self.write_json(&serde_json::to_string(text)?)
     }
 
     fn close(&mut self) -> io::Result<()> {
@@ -67,7 +67,7 @@ impl<'a, W: Write> BlockWriter<'a, W> {
 
 /// Escapes JSON so that it contains no markup and no line ends. In JSON, `<` occurs only in strings, and line ends only
 /// between tokens.
-pub(super) fn harmless(json: &str) -> Cow<'_, str> {
+pub(super) fn escape_markup(json: &str) -> Cow<'_, str> {
     if memchr::memchr3(b'<', b'\r', b'\n', json.as_bytes()).is_none() {
         return Cow::Borrowed(json);
     }

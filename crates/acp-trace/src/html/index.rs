@@ -90,7 +90,7 @@ impl PageIndex {
         self.t.len()
     }
 
-    pub(super) fn whole<'a>(&'a self, blocks: &'a [usize]) -> IndexWithBlocks<'a> {
+    pub(super) fn with_blocks<'a>(&'a self, blocks: &'a [usize]) -> IndexWithBlocks<'a> {
         IndexWithBlocks {
             index: self,
             blocks,
@@ -121,7 +121,10 @@ impl PageIndex {
             TraceEntryKind::Event => "process",
             _ => entry.name(),
         };
-        let name = (text::line(name), text::line(&entry.method));
+        let name = (
+            text::sanitize_line(name),
+            text::sanitize_line(&entry.method),
+        );
         self.name.push(self.names.intern(name));
         let session = entry.session.as_ref();
         let session = session.map(|session| to_i64(self.sessions.intern(session.clone())));
@@ -130,8 +133,10 @@ impl PageIndex {
         self.mate.push(mate.map_or(-1, to_i64));
         self.len.push(length);
         self.redacted.push(redacted);
-        self.summary
-            .push(text::shortened(&text::line(&entry.summary), SUMMARY));
+        self.summary.push(text::truncate_text(
+            &text::sanitize_line(&entry.summary),
+            SUMMARY,
+        ));
     }
 
     /// Links a response and its request in both directions. Returns the record of the request.

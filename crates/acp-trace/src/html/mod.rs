@@ -146,13 +146,13 @@ impl PageBuilder {
             _ => (0, 0),
         };
         let said = plain_text(&record.body);
-        let Some(entry) = self.entry_builder.record(record) else {
+        let Some(entry) = self.entry_builder.build_entry(record) else {
             return Ok(());
         };
         match (&entry.message, said) {
-            (Some(message), _) => blocks.line(message.get())?,
-            (None, Some(text)) => blocks.text(&text)?,
-            (None, None) => blocks.text(&entry.summary)?,
+            (Some(message), _) => blocks.write_json(message.get())?,
+            (None, Some(text)) => blocks.write_text(&text)?,
+            (None, None) => blocks.write_text(&entry.summary)?,
         }
         self.index.push(&entry, length, redacted);
         Ok(())
@@ -165,7 +165,7 @@ impl PageBuilder {
         findings: &[PageFinding],
         out: &mut impl Write,
     ) -> Result<(), PageError> {
-        write_data(out, "index", &self.index.whole(starts))?;
+        write_data(out, "index", &self.index.with_blocks(starts))?;
         write_data(out, "findings", &findings)?;
         write_data(out, "notes", &self.notes)?;
         let told: Vec<&str> = self
@@ -204,7 +204,7 @@ fn plain_text(what: &RecordBody) -> Option<String> {
 fn write_data(out: &mut impl Write, id: &str, data: &impl Serialize) -> io::Result<()> {
     let json = serde_json::to_string(data)?;
     write!(out, "<script type=\"application/json\" id=\"{id}\">")?;
-    out.write_all(blocks::harmless(&json).as_bytes())?;
+    out.write_all(blocks::escape_markup(&json).as_bytes())?;
     out.write_all(b"</script>")
 }
 
@@ -221,7 +221,7 @@ fn render_head(header: &TraceHeader) -> Markup {
         csp_hash(SCRIPT),
         csp_hash(STYLE)
     );
-    let command = text::line(&header.command.join(" "));
+    let command = text::sanitize_line(&header.command.join(" "));
     let secrets = match header.secrets {
         Secrets::Redacted => "secrets redacted",
         Secrets::Kept => "secrets included",
@@ -242,8 +242,8 @@ fn render_head(header: &TraceHeader) -> Markup {
             div.what {
                 h1 { code title="The agent's command line" { (command) } }
                 p.soft {
-                    span { (text::line(&header.started)) }
-                    span { (text::line(&header.by)) }
+                    span { (text::sanitize_line(&header.started)) }
+                    span { (text::sanitize_line(&header.by)) }
                     span.kept[header.secrets == Secrets::Kept] { (secrets) }
                     span #counts {}
                 }

@@ -40,9 +40,9 @@ fn render_session(session: &TracedSession, thread: &Thread) -> Markup {
         .is_some()
     {}
     html! {
-        @if let Some(title) = thread.title() { h2 { (text::line(title)) } }
+        @if let Some(title) = thread.title() { h2 { (text::sanitize_line(title)) } }
         p.soft {
-            code { (text::line(session.id.as_str())) }
+            code { (text::sanitize_line(session.id.as_str())) }
             @if let Some(usage) = thread.usage() {
                 " · " (usage.used) " of " (usage.size) " tokens of context"
             }
@@ -70,7 +70,7 @@ fn render_position(place: Option<&TracePosition>) -> Markup {
 
 fn render_turn_end(end: &TurnEnd) -> Markup {
     html! {
-        div.end.failed[end.failed] { span { "turn: " (text::line(&end.reason)) } (render_position(Some(&end.position))) }
+        div.end.failed[end.failed] { span { "turn: " (text::sanitize_line(&end.reason)) } (render_position(Some(&end.position))) }
     }
 }
 
@@ -92,14 +92,14 @@ fn render_item(
         ItemKind::ToolCall(call) => render_tool_call(call, session, thread, place),
         ItemKind::Notice(notice) => html! {
             div.item.notice {
-                p { span.who { (text::line(notice.severity.as_str())) } (render_position(place)) }
-                p { (text::line(&notice.title)) }
+                p { span.who { (text::sanitize_line(notice.severity.as_str())) } (render_position(place)) }
+                p { (text::sanitize_line(&notice.title)) }
                 @if let Some(more) = &notice.description { (render_text(more)) }
             }
         },
         ItemKind::Compaction(compaction) => html! {
             div.item.notice {
-                p { span.who { "Compaction" } span.status { (text::line(compaction.status.as_str())) } (render_position(place)) }
+                p { span.who { "Compaction" } span.status { (text::sanitize_line(compaction.status.as_str())) } (render_position(place)) }
                 (render_blocks(&compaction.summary))
                 @if let Some(error) = &compaction.error { (render_text(error)) }
             }
@@ -107,7 +107,7 @@ fn render_item(
         ItemKind::Subagent(subagent) => html! {
             div.item.notice {
                 p { span.who { "Subagent" } (render_position(place)) }
-                p { (text::line(subagent.name())) ": see session " (text::line(subagent.session_id.as_str())) }
+                p { (text::sanitize_line(subagent.name())) ": see session " (text::sanitize_line(subagent.session_id.as_str())) }
                 @if let Some(more) = &subagent.description { (render_text(more)) }
             }
         },
@@ -151,7 +151,7 @@ fn render_code(text: &str) -> Markup {
 }
 
 fn truncate_text(text: &str) -> String {
-    text::shortened(&text::text(text), TEXT)
+    text::truncate_text(&text::sanitize_text(text), TEXT)
 }
 
 fn render_blocks(content: &[ContentBlock]) -> Markup {
@@ -159,7 +159,7 @@ fn render_blocks(content: &[ContentBlock]) -> Markup {
 }
 
 fn render_block(block: &ContentBlock) -> Markup {
-    let chip = |what: &str, of: &str| html! { span.chip { (what) " " code { (text::shortened(&text::line(of), 500)) } } };
+    let chip = |what: &str, of: &str| html! { span.chip { (what) " " code { (text::truncate_text(&text::sanitize_line(of), 500)) } } };
     match block {
         ContentBlock::Text(block) => render_text(&block.text),
         ContentBlock::Image(image) => chip("image", &image.mime_type),
@@ -200,15 +200,15 @@ fn render_tool_call(
     html! {
         div.item.tool {
             p {
-                span.kind { (text::line(call.kind.as_str())) }
-                b { (text::shortened(&text::line(title), 500)) }
-                span.status.(class) { (text::line(status)) }
+                span.kind { (text::sanitize_line(call.kind.as_str())) }
+                b { (text::truncate_text(&text::sanitize_line(title), 500)) }
+                span.status.(class) { (text::sanitize_line(status)) }
                 (render_position(place))
             }
             @if !call.locations.is_empty() {
                 p.soft {
                     @for location in &call.locations {
-                        code { (text::line(&location.path)) @if let Some(line) = location.line { ":" (line) } } " "
+                        code { (text::sanitize_line(&location.path)) @if let Some(line) = location.line { ":" (line) } } " "
                     }
                 }
             }
@@ -233,9 +233,9 @@ fn render_question(question: &TracedQuestion) -> Markup {
     html! {
         p.asked {
             "asked: "
-            @for (_, name) in &question.options { span.option { (text::line(name)) } }
+            @for (_, name) in &question.options { span.option { (text::sanitize_line(name)) } }
             @match &question.answer {
-                Some(answer) => { "→ " b { (text::line(answer)) } }
+                Some(answer) => { "→ " b { (text::sanitize_line(answer)) } }
                 None => { "→ no response" }
             }
             (render_position(Some(&question.position)))
@@ -253,7 +253,7 @@ fn render_raw(name: &str, value: Option<&Value>) -> Markup {
 
 fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
     let Some(terminal) = thread.terminal(id) else {
-        return html! { p.soft { "unknown terminal: " code { (text::line(id.as_str())) } } };
+        return html! { p.soft { "unknown terminal: " code { (text::sanitize_line(id.as_str())) } } };
     };
     let exit =
         terminal
@@ -261,7 +261,7 @@ fn render_terminal(id: &TerminalId, thread: &Thread) -> Markup {
             .as_ref()
             .map(|status| match (status.exit_code, &status.signal) {
                 (Some(code), _) => format!("exit code {code}"),
-                (None, Some(signal)) => format!("terminated by {}", text::line(signal)),
+                (None, Some(signal)) => format!("terminated by {}", text::sanitize_line(signal)),
                 (None, None) => "ended".to_owned(),
             });
     html! {
@@ -282,8 +282,8 @@ fn render_diff(diff: &ThreadDiff) -> Markup {
                 @match &change.texts {
                     Some(texts) => (render_texts(change, texts)),
                     None => p.file {
-                        (text::line(change.operation.as_str())) " " (text::line(&change.path))
-                        @if let Some(from) = &change.old_path { " (from " (text::line(from)) ")" }
+                        (text::sanitize_line(change.operation.as_str())) " " (text::sanitize_line(&change.path))
+                        @if let Some(from) = &change.old_path { " (from " (text::sanitize_line(from)) ")" }
                     }
                 }
             }
@@ -299,7 +299,7 @@ fn render_texts(change: &FileChange, texts: &FileTexts) -> Markup {
         .context_radius(3)
         .to_string();
     html! {
-        p.file { (text::line(&change.path)) @if texts.old.is_none() { span.soft { " new" } } }
+        p.file { (text::sanitize_line(&change.path)) @if texts.old.is_none() { span.soft { " new" } } }
         @if unified.is_empty() { p.soft { "no changes" } }
         (render_patch(&unified))
     }
@@ -329,10 +329,10 @@ fn render_plan(plan: &ThreadPlan) -> Markup {
             @match &plan.content {
                 PlanContent::Entries(entries) => ul {
                     @for entry in entries {
-                        li.(status_class(entry.status.as_str())) { (text::line(&entry.content)) }
+                        li.(status_class(entry.status.as_str())) { (text::sanitize_line(&entry.content)) }
                     }
                 },
-                PlanContent::File(uri) => p { code { (text::line(uri)) } },
+                PlanContent::File(uri) => p { code { (text::sanitize_line(uri)) } },
                 PlanContent::Markdown(markdown) => (render_text(markdown)),
                 PlanContent::Unknown(object) => (render_code(&serde_json::to_string(object).unwrap_or_default())),
                 _ => {}

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Sanitizes text with several lines.
-pub(super) fn text(text: &str) -> String {
+pub(super) fn sanitize_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -51,8 +51,8 @@ fn skip_escape(chars: &mut Peekable<Chars<'_>>) {
 }
 
 /// Sanitizes text with one line.
-pub(super) fn line(line: &str) -> String {
-    let line = text(line);
+pub(super) fn sanitize_line(line: &str) -> String {
+    let line = sanitize_text(line);
     if line.contains(['\n', '\t']) {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     } else {
@@ -61,7 +61,7 @@ pub(super) fn line(line: &str) -> String {
 }
 
 /// Truncates text to `length` characters.
-pub(super) fn shortened(text: &str, length: usize) -> String {
+pub(super) fn truncate_text(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
@@ -80,12 +80,15 @@ mod tests {
     #[test]
     fn what_commands_a_terminal_is_left_out_and_what_turns_text_around_is_seen() {
         assert_eq!(
-            text("a\u{1b}[1;31mb\u{1b}]0;title\u{7}c\u{1b}]8;;x\u{1b}\\d"),
+            sanitize_text("a\u{1b}[1;31mb\u{1b}]0;title\u{7}c\u{1b}]8;;x\u{1b}\\d"),
             "abcd"
         );
-        assert_eq!(text("50%\r100%\r\n\u{0}ok\u{1b}"), "50%\n100%\nok");
-        assert_eq!(text("\u{1b}]never ended\nnext"), "\nnext");
-        assert_eq!(line("a\u{202e}b\u{2028}c\n d"), "a⟨U+202E⟩b⟨U+2028⟩c d");
-        assert_eq!(shortened("äöü", 2), "äö…");
+        assert_eq!(sanitize_text("50%\r100%\r\n\u{0}ok\u{1b}"), "50%\n100%\nok");
+        assert_eq!(sanitize_text("\u{1b}]never ended\nnext"), "\nnext");
+        assert_eq!(
+            sanitize_line("a\u{202e}b\u{2028}c\n d"),
+            "a⟨U+202E⟩b⟨U+2028⟩c d"
+        );
+        assert_eq!(truncate_text("äöü", 2), "äö…");
     }
 }

@@ -154,7 +154,7 @@ fn is_name(name: &str) -> bool {
 
 /// Redacts a list of arguments. If `program` is `None`, the first one may be the program. Returns the index and the new
 /// text of each changed argument.
-pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, String)> {
+pub(super) fn redact_arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, String)> {
     let mut reading = SecretArguments::new(true);
     if let Some(program) = program {
         // The program may be a whole shell line.
@@ -171,7 +171,7 @@ pub(super) fn arguments(program: Option<&str>, args: &[&str]) -> Vec<(usize, Str
 
 /// Redacts text that may contain command lines, or is one if `is_command` is set. Returns `None` if there are no
 /// secrets.
-pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
+pub(super) fn redact_text(text: &str, is_command: bool) -> Option<String> {
     let mut found = Vec::new();
     collect_secrets(text, 0, is_command, 0, &mut found);
     // An unrelated quote before a command can hide a part of it. So each command is searched once more, from the name
@@ -302,16 +302,20 @@ mod tests {
                 "{\"command\":\"curl -u me:[redacted] x\"}",
             ),
         ] {
-            assert_eq!(text(line, false).as_deref(), Some(expected), "{line}");
+            assert_eq!(
+                redact_text(line, false).as_deref(),
+                Some(expected),
+                "{line}"
+            );
         }
         let line = "don't \"say sh -c 'curl --user \"me:pw\" host' more";
-        assert!(!text(line, false).unwrap().contains("pw"));
+        assert!(!redact_text(line, false).unwrap().contains("pw"));
         let line = r#"don't "say sh -c 'curl --user "me:pw" host' more"#;
         let expected = r#"don't "say sh -c 'curl --user "me:[redacted]" host' more"#;
-        assert_eq!(text(line, false).as_deref(), Some(expected));
+        assert_eq!(redact_text(line, false).as_deref(), Some(expected));
         let line = "token=x make PASSWORD=y A=b";
         let expected = "token=[redacted] make PASSWORD=[redacted] A=b";
-        assert_eq!(text(line, true).as_deref(), Some(expected));
+        assert_eq!(redact_text(line, true).as_deref(), Some(expected));
     }
 
     #[test]
@@ -334,13 +338,13 @@ mod tests {
             "curl -u",
             "",
         ] {
-            assert_eq!(text(line, false), None, "{line}");
+            assert_eq!(redact_text(line, false), None, "{line}");
         }
     }
 
     #[test]
     fn arguments_that_are_a_list_are_read_like_a_line() {
-        let becomes = |program, args: &[&str]| arguments(program, args);
+        let becomes = |program, args: &[&str]| redact_arguments(program, args);
         let user = [(1, "me:[redacted]".to_owned())];
         assert_eq!(becomes(Some("curl"), &["-u", "me:pw", "x"]), user);
         assert_eq!(

@@ -13,15 +13,15 @@ use super::names::{self, NameKind};
 use super::text_redactor::TextRedactor;
 
 /// Redacts a message. Returns the redacted message and the number of secrets, or `None` if there are none.
-pub(super) fn redact(texts: &TextRedactor, json: &str) -> Option<(String, u64)> {
-    let mut walk = RedactionWalk {
+pub(super) fn redact_message(texts: &TextRedactor, json: &str) -> Option<(String, u64)> {
+    let mut walk = RedactionScanner {
         texts,
         text: json,
         offset: 0,
         frames: Vec::new(),
         replacements: Vec::new(),
     };
-    walk.run();
+    walk.scan();
     if walk.replacements.is_empty() {
         return None;
     }
@@ -101,7 +101,7 @@ struct JsonFrame {
     arguments: Vec<(Range<usize>, String)>,
 }
 
-struct RedactionWalk<'a> {
+struct RedactionScanner<'a> {
     texts: &'a TextRedactor,
     text: &'a str,
     offset: usize,
@@ -110,8 +110,8 @@ struct RedactionWalk<'a> {
     replacements: Vec<(Range<usize>, String)>,
 }
 
-impl RedactionWalk<'_> {
-    fn run(&mut self) {
+impl RedactionScanner<'_> {
+    fn scan(&mut self) {
         while let Some(&byte) = self.text.as_bytes().get(self.offset) {
             match byte {
                 b'{' | b'[' => self.open(byte == b'{'),
@@ -214,7 +214,7 @@ impl RedactionWalk<'_> {
     /// Redacts the arguments of a program.
     fn redact_arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
         let words: Vec<&str> = arguments.iter().map(|(_, word)| word.as_str()).collect();
-        for (at, without) in commands::arguments(program, &words) {
+        for (at, without) in commands::redact_arguments(program, &words) {
             if let Some((place, _)) = arguments.get(at) {
                 let instead = serde_json::to_string(&without);
                 let instead = instead.unwrap_or_else(|_| format!("\"{REDACTED}\""));

@@ -39,7 +39,7 @@ impl Redactor {
     /// Redacts a JSON message. Returns the redacted message and the number of secrets, or `None` if there are none.
     #[must_use]
     pub fn redact_message(&self, json: &str) -> Option<(String, u64)> {
-        message::redact(&self.texts, json)
+        message::redact_message(&self.texts, json)
     }
 
     /// Redacts a line that is not a message, although parts of it may be JSON. Returns `None` if there are no secrets.
@@ -47,7 +47,7 @@ impl Redactor {
     pub fn redact_text(&self, text: &str) -> Option<String> {
         let json = text.find(['{', '[']).and_then(|start| {
             let (before, json) = text.split_at(start);
-            let (json, _) = message::redact(&self.texts, json)?;
+            let (json, _) = message::redact_message(&self.texts, json)?;
             Some(format!("{before}{json}"))
         });
         let loose = self.texts.redact_plain(json.as_deref().unwrap_or(text));
@@ -73,7 +73,7 @@ impl Redactor {
     #[must_use]
     pub fn redact_command(&self, command: &[String]) -> Vec<String> {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
-        let known = commands::arguments(None, &args);
+        let known = commands::redact_arguments(None, &args);
         let mut secret = false;
         let redacted = command.iter().enumerate().map(|(at, arg)| {
             if std::mem::replace(&mut secret, names::is_secret_flag(arg)) {

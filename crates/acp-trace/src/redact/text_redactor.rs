@@ -33,7 +33,7 @@ impl TextRedactor {
     /// Redacts text outside a message. Returns `None` if there are no secrets.
     pub(super) fn redact_plain(&self, text: &str) -> Option<String> {
         let loose = self.patterns.redact_plain(text);
-        commands::text(loose.as_deref().unwrap_or(text), false).or(loose)
+        commands::redact_text(loose.as_deref().unwrap_or(text), false).or(loose)
     }
 
     /// Redacts text in a message. `is_command` says that the text is a command line or may contain one. Returns `None`
@@ -43,6 +43,6 @@ impl TextRedactor {
             return None;
         }
         let strict = self.patterns.redact_string(text);
-        commands::text(strict.as_deref().unwrap_or(text), is_command).or(strict)
+        commands::redact_text(strict.as_deref().unwrap_or(text), is_command).or(strict)
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
-use crate::format::LONGEST_MESSAGE;
+use crate::format::MAX_MESSAGE_LEN;
 
 /// The number of messages to read ahead. They are taken out during writes, so that two sides writing to each other do
 /// not block each other.
@@ -98,7 +98,7 @@ async fn read_line(reader: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Optio
         }
         let end = memchr::memchr(b'\n', there);
         let part = there.get(..end.unwrap_or(there.len())).unwrap_or(there);
-        let room = LONGEST_MESSAGE.saturating_sub(line.len());
+        let room = MAX_MESSAGE_LEN.saturating_sub(line.len());
         line.extend_from_slice(part.get(..room).unwrap_or(part));
         let used = part.len() + usize::from(end.is_some());
         reader.consume(used);

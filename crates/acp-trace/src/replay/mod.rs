@@ -41,7 +41,7 @@ pub struct ReplaySettings {
     /// Whether to pause between messages as in the trace.
     pub pace: bool,
     /// How long to wait for each message from the live side.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The paths that are not compared.
     pub ignore: Vec<IgnoredPath>,
 }
@@ -53,7 +53,7 @@ impl ReplaySettings {
         Self {
             side,
             pace: false,
-            patience: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
             ignore: Vec::new(),
         }
     }
@@ -241,7 +241,7 @@ impl TraceReplay {
                 }
                 player.send_step(step).await?;
             } else if let Some(expected) = &step.message {
-                player.expect_step(step, expected).await?;
+                player.wait_for_step(step, expected).await?;
             }
             before = step.time_us;
         }
@@ -307,8 +307,8 @@ impl ReplayPlayer<'_> {
     }
 
     /// Waits for a recorded message from the live side, unless the live side has certainly skipped it.
-    async fn expect_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
-        let deadline = tokio::time::Instant::now() + self.settings.patience;
+    async fn wait_for_step(&mut self, step: &ReplayStep, expected: &Value) -> io::Result<()> {
+        let deadline = tokio::time::Instant::now() + self.settings.timeout;
         loop {
             let found = self
                 .unmatched
@@ -318,7 +318,7 @@ impl ReplayPlayer<'_> {
                 self.record_match(step, expected, &live);
                 return Ok(());
             }
-            let missing = self.is_beyond(expected)
+            let missing = self.was_skipped(expected)
                 || match tokio::time::timeout_at(deadline, self.live.next()).await {
                     Ok(Some(message)) => {
                         self.handle_live_message(message?).await?;
@@ -363,7 +363,7 @@ impl ReplayPlayer<'_> {
     }
 
     /// Returns `true` if the live side has skipped this message: it sent one that comes later in the same session.
-    fn is_beyond(&self, expected: &Value) -> bool {
+    fn was_skipped(&self, expected: &Value) -> bool {
         let later = self.steps.get(self.step_index + 1..).unwrap_or_default();
         let mut later = later.iter().filter(|step| step.from != self.settings.side);
         self.unmatched.iter().any(|live| {
@@ -444,7 +444,7 @@ impl ReplayPlayer<'_> {
         if self.settings.side == Side::Client {
             self.live.close();
         }
-        let deadline = tokio::time::Instant::now() + self.settings.patience;
+        let deadline = tokio::time::Instant::now() + self.settings.timeout;
         for message in std::mem::take(&mut self.unmatched) {
             self.handle_live_message(message).await?;
         }

@@ -129,7 +129,7 @@ impl Client for ChatClient {
             .await
     }
 
-    fn terminal_login(&self) -> bool {
+    fn supports_terminal_login(&self) -> bool {
         true
     }
 

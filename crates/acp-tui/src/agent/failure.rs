@@ -71,7 +71,7 @@ impl AgentExit {
 
 impl AgentFailure {
     /// Classifies an error from the library.
-    pub(crate) fn of(error: &acp::Error) -> Self {
+    pub(crate) fn from_error(error: &acp::Error) -> Self {
         match error {
             acp::Error::Rpc(rpc) if error.is_auth_required() => {
                 Self::LoginRequired(rpc.message.clone())
@@ -100,7 +100,7 @@ impl AgentFailure {
 }
 
 /// Describes why the agent did not complete `initialize`, and shuts its process down.
-pub(super) async fn broken(
+pub(super) async fn describe_failed_start(
     spec: &AgentSpec,
     process: &AgentProcess,
     error: &acp::Error,
@@ -109,7 +109,7 @@ pub(super) async fn broken(
     let mut cure = Remedy::Unknown;
     let what = match error {
         acp::Error::Closed(reason) => {
-            return disconnected(process, reason, "exited before responding").await;
+            return describe_disconnect(process, reason, "exited before responding").await;
         }
         acp::Error::Version { theirs: 2, .. } if latest == ProtocolVersion::V1 => {
             cure = Remedy::Version2;
@@ -130,13 +130,13 @@ pub(super) async fn broken(
     process.shutdown(Duration::ZERO).await;
     AgentExit {
         description: what,
-        output_tail: tail(process),
+        output_tail: output_tail(process),
         remedy: cure,
     }
 }
 
 /// Describes how the agent ended after its connection was closed, and shuts its process down.
-pub(super) async fn disconnected(
+pub(super) async fn describe_disconnect(
     process: &AgentProcess,
     reason: &CloseReason,
     ended: &str,
@@ -148,13 +148,13 @@ pub(super) async fn disconnected(
     // If the process still runs, it has no connection any more.
     process.shutdown(Duration::ZERO).await;
     AgentExit {
-        output_tail: tail(process),
+        output_tail: output_tail(process),
         ..AgentExit::new(what)
     }
 }
 
 /// Returns the last lines of an agent's output.
-pub(crate) fn tail(process: &AgentProcess) -> String {
+pub(crate) fn output_tail(process: &AgentProcess) -> String {
     let tail = process.output_tail();
     let lines: Vec<&str> = tail.trim_end().lines().collect();
     let last = lines.get(lines.len().saturating_sub(MAX_TAIL_LINES)..);

@@ -8,6 +8,6 @@ mod running_agent;
 pub(crate) use client::ChatNotes;
 #[cfg(test)]
 pub(crate) use client::ChatPrompter;
-pub(crate) use failure::{AgentExit, AgentFailure, Remedy, tail};
+pub(crate) use failure::{AgentExit, AgentFailure, Remedy, output_tail};
 pub(crate) use question_queue::{ChatAnswer, ChatQuestion, OpenQuestion, QuestionQueue};
 pub(crate) use running_agent::{ChatEnvironment, GRACE, RunningAgent, connect, spawn};

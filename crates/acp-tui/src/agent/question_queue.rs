@@ -46,7 +46,7 @@ struct QuestionQueueState {
     /// The questions, oldest first. Their number is bounded by the connection's limit on requests in flight.
     questions: Vec<(Arc<OpenQuestion>, oneshot::Sender<ChatAnswer>)>,
     /// Whether the chat has ended and no more questions are accepted.
-    closed: bool,
+    is_closed: bool,
 }
 
 /// A queue of the open questions of one agent.
@@ -82,7 +82,7 @@ impl QuestionQueue {
         };
         let id = {
             let mut state = self.lock();
-            if state.closed {
+            if state.is_closed {
                 return None;
             }
             let id = state.next_id;
@@ -131,7 +131,7 @@ impl QuestionQueue {
     /// Drops all questions and accepts no more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        state.closed = true;
+        state.is_closed = true;
         state.questions.clear();
     }
 }

@@ -13,7 +13,7 @@ use acp_host::{
 use tokio::sync::Notify;
 
 use super::client::{ChatClient, ChatElicitation, ChatNotes, ChatPrompter};
-use super::failure::{AgentExit, AgentFailure, broken, disconnected};
+use super::failure::{AgentExit, AgentFailure, describe_disconnect, describe_failed_start};
 use super::question_queue::QuestionQueue;
 use crate::setup::{AgentSpec, InitialOptions, SessionSource};
 
@@ -51,7 +51,7 @@ pub(crate) fn spawn(
     cwd: &Path,
     notes: &ChatNotes,
 ) -> Result<Arc<AgentProcess>, AgentFailure> {
-    let confined = spec.sandbox_hook.of(spec.command.clone().cwd(cwd));
+    let confined = spec.sandbox_hook.apply(spec.command.clone().cwd(cwd));
     let (command, messages) = confined.map_err(|why| {
         AgentFailure::Exited(AgentExit::new(format!("could not be started: {why}")))
     })?;
@@ -86,10 +86,10 @@ pub(crate) async fn connect(
         .on_note(move |note| {
             // A remembered answer must be shown to its last character; other notes contain titles from the agent.
             let most = match note {
-                PermissionNote::Remembered(_) => terminal_text::MESSAGE,
-                _ => terminal_text::VALUE,
+                PermissionNote::Remembered(_) => terminal_text::MAX_MESSAGE_CHARS,
+                _ => terminal_text::MAX_VALUE_CHARS,
             };
-            messages.add(literal::literal_line(&terminal_text::cut_middle(
+            messages.add(literal::escape_line(&terminal_text::truncate_middle(
                 &note.to_string(),
                 most,
             )));
@@ -99,7 +99,7 @@ pub(crate) async fn connect(
         host = host.trust_agent_to_ask();
     }
     if let Some(sandbox) = &environment.sandbox {
-        host = host.sandboxed(sandbox.clone());
+        host = host.sandbox(sandbox.clone());
     }
     let host = Arc::new(host);
     let client = ChatClient {
@@ -122,7 +122,9 @@ pub(crate) async fn connect(
             connection,
             host,
         }),
-        Err(error) => Err(AgentFailure::Exited(broken(spec, &process, &error).await)),
+        Err(error) => Err(AgentFailure::Exited(
+            describe_failed_start(spec, &process, &error).await,
+        )),
     }
 }
 
@@ -159,7 +161,7 @@ impl RunningAgent {
         if matches!(reason, CloseReason::Local) {
             return None;
         }
-        let gone = disconnected(&self.process, &reason, "ended").await;
+        let gone = describe_disconnect(&self.process, &reason, "ended").await;
         self.host.close().await;
         Some(AgentFailure::Exited(gone))
     }
@@ -182,7 +184,7 @@ impl RunningAgent {
             SessionSource::Existing(id) => agent.resume_session(id.clone(), setup).await,
             SessionSource::Fork(id) => agent.fork_session(id.clone(), setup).await,
         };
-        let session = opened.map_err(|e| AgentFailure::of(&e))?;
+        let session = opened.map_err(|e| AgentFailure::from_error(&e))?;
         // In an existing session the user may have chosen others since.
         let begins = (*how == SessionSource::New).then_some(&spec.initial_options);
         let refused = |e: acp::Error| AgentFailure::Rejected(e.to_string());

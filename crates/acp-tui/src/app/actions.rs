@@ -46,7 +46,7 @@ impl App {
             return Vec::new();
         };
         match action {
-            KeyAction::Palette => self.overlay = Some(self.palette()),
+            KeyAction::Palette => self.overlay = Some(self.command_palette()),
             KeyAction::Help => {
                 self.overlay = Some(ChatOverlay::help(&self.setup.keys, &self.setup.theme))
             }
@@ -58,21 +58,21 @@ impl App {
                 }
                 ChatFocus::Thread => self.leave_thread(),
             },
-            KeyAction::ScrollUp => tab.view.scroll_up(tab.view.page()),
-            KeyAction::ScrollDown => tab.view.scroll_down(tab.view.page()),
+            KeyAction::ScrollUp => tab.view.scroll_up(tab.view.page_height()),
+            KeyAction::ScrollDown => tab.view.scroll_down(tab.view.page_height()),
             KeyAction::ToTop => tab.view.go_to_beginning(),
             KeyAction::ToEnd => tab.view.go_to_end(),
             KeyAction::NewTab => {
                 let agent = tab.agent;
                 return self.new_tab(agent, SessionSource::New);
             }
-            KeyAction::NextTab => self.show((self.active + 1) % self.tabs.len()),
+            KeyAction::NextTab => self.show_tab((self.active + 1) % self.tabs.len()),
             KeyAction::PreviousTab => {
-                self.show((self.active + self.tabs.len() - 1) % self.tabs.len());
+                self.show_tab((self.active + self.tabs.len() - 1) % self.tabs.len());
             }
             KeyAction::CloseTab => return self.close_tab(),
             KeyAction::Sessions => return self.list_sessions(),
-            KeyAction::Fork => return self.fork(),
+            KeyAction::Fork => return self.fork_session(),
             KeyAction::Rename => {
                 let title = tab.name().unwrap_or_default();
                 self.overlay = Some(ChatOverlay::rename(&title));
@@ -108,7 +108,7 @@ impl App {
                 let agent = tab.agent;
                 return self.log_out(agent);
             }
-            KeyAction::Restart => return self.start_again(),
+            KeyAction::Restart => return self.retry_or_restart(),
             KeyAction::AgentOutput => self.show_agent_output(),
             KeyAction::Suspend => return vec![ChatEffect::Suspend],
             KeyAction::Redraw => return vec![ChatEffect::Redraw],
@@ -129,7 +129,7 @@ impl App {
     }
 
     /// Shows tab `n`.
-    pub(super) fn show(&mut self, n: usize) {
+    pub(super) fn show_tab(&mut self, n: usize) {
         if n < self.tabs.len() {
             self.leave_thread();
             self.active = n;
@@ -202,10 +202,10 @@ impl App {
         let lines =
             lines.map(|line| Line::styled(terminal_text::clean_line(line), self.setup.theme.text));
         let leaflet = Pager::new("Agent log", lines.collect());
-        self.overlay = Some(ChatOverlay::Pager(leaflet.at_end()));
+        self.overlay = Some(ChatOverlay::Pager(leaflet.scrolled_to_end()));
     }
 
-    fn fork(&mut self) -> Vec<ChatEffect> {
+    fn fork_session(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
         };
@@ -233,7 +233,7 @@ impl App {
     }
 
     /// Returns the config options of the active tab's session.
-    pub(super) fn options(&self) -> Vec<SessionConfigOption> {
+    pub(super) fn config_options(&self) -> Vec<SessionConfigOption> {
         let tab = self.tabs.get(self.active);
         tab.map(|tab| tab.thread.read(|thread| thread.config_options().to_vec()))
             .unwrap_or_default()
@@ -241,7 +241,7 @@ impl App {
 
     /// Sets the next mode in the list. After the last mode comes the first.
     fn set_next_mode(&mut self) -> Vec<ChatEffect> {
-        let options = self.options();
+        let options = self.config_options();
         let mode = options
             .iter()
             .find(|o| o.category == Some(SessionConfigOptionCategory::Mode));
@@ -260,7 +260,7 @@ impl App {
 
     /// Opens a list of the values of the config option with this category.
     fn choose_value(&mut self, category: &SessionConfigOptionCategory) {
-        let options = self.options();
+        let options = self.config_options();
         let option = options
             .iter()
             .find(|o| o.category.as_ref() == Some(category));
@@ -272,7 +272,7 @@ impl App {
 
     /// Opens a list of all config options.
     fn choose_option(&mut self) {
-        let options = self.options();
+        let options = self.config_options();
         if options.is_empty() {
             self.show_note("this session has no options");
         } else {

@@ -54,7 +54,7 @@ impl ChatAgent {
         }
     }
 
-    pub(super) fn link(&self) -> Option<RunningAgent> {
+    pub(super) fn running_agent(&self) -> Option<RunningAgent> {
         match &self.state {
             AgentState::Running(link) => Some(link.clone()),
             _ => None,
@@ -99,7 +99,7 @@ impl ChatAgent {
     }
 
     /// Allows the draft of protocol version 2 from the agent's next start on.
-    pub(super) fn speak_version_2(&mut self) {
+    pub(super) fn allow_version_2(&mut self) {
         let mut spec = AgentSpec::clone(&self.spec);
         spec.options = spec.options.draft_version_2();
         self.spec = Arc::new(spec);
@@ -141,7 +141,7 @@ impl App {
         let Some(agent) = self.agent_mut(agent_key) else {
             return Vec::new();
         };
-        match agent.link() {
+        match agent.running_agent() {
             Some(link) => {
                 let spec = Arc::clone(&agent.spec);
                 if let Some(tab) = self.tab_mut(key) {
@@ -244,7 +244,7 @@ impl App {
             if let Some(process) = agent.process() {
                 effects.push(ChatEffect::StopAgent {
                     process,
-                    link: agent.link(),
+                    link: agent.running_agent(),
                     grace: GRACE,
                 });
             }
@@ -293,7 +293,7 @@ impl App {
             }
             [method] => {
                 let method = method.clone();
-                self.log_in_by(key, &method)
+                self.log_in_with(key, &method)
             }
             _ => {
                 self.overlay = Some(ChatOverlay::logins(key, methods));
@@ -310,7 +310,7 @@ impl App {
             return None;
         }
         let agent = self.agent_mut(key)?;
-        let link = agent.link()?;
+        let link = agent.running_agent()?;
         agent.state = AgentState::Idle;
         agent.last_start.0 += 1;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
@@ -319,7 +319,7 @@ impl App {
         Some(link)
     }
 
-    pub(super) fn log_in_by(&mut self, key: AgentKey, method: &AuthMethod) -> Vec<ChatEffect> {
+    pub(super) fn log_in_with(&mut self, key: AgentKey, method: &AuthMethod) -> Vec<ChatEffect> {
         let (Some(connection), Some(spec)) = (
             self.agent(key).and_then(ChatAgent::connection).cloned(),
             self.spec(key),
@@ -377,11 +377,11 @@ impl App {
         let waiting: Vec<_> = waiting.filter(|_| logged_in).collect();
         let goes_on = waiting.into_iter();
         goes_on
-            .flat_map(|tab| self.go_on_after_login(tab))
+            .flat_map(|tab| self.continue_after_login(tab))
             .collect()
     }
 
-    pub(super) fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
+    pub(super) fn continue_after_login(&mut self, key: super::TabKey) -> Vec<ChatEffect> {
         match self.tab_mut(key) {
             // The session is open; the prompt that was rejected is sent again.
             Some(tab) if tab.session.is_some() => {

@@ -14,13 +14,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
 use unicode_width::UnicodeWidthStr;
 
-use super::failure::indented;
+use super::failure::wrap_indented;
 use super::tab::{LastTurnEnd, Tab, TabPhase};
 use super::{App, ChatFocus, plan, time};
 use crate::draw_context::{DrawContext, SPINNER};
 use crate::images;
 use crate::keys::KeyAction;
-use crate::text::fit::fit;
+use crate::text::fit::truncate;
 use crate::theme::Theme;
 use crate::view;
 
@@ -35,8 +35,8 @@ impl App {
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
         let beside = self.panel_lines(tab, area.width);
-        let footer = self.footer(tab, area.width);
-        let bar = self.tab_bar(area.width);
+        let footer = self.render_footer(tab, area.width);
+        let bar = self.render_tab_bar(area.width);
 
         let theme = &self.setup.theme;
         let look = DrawContext {
@@ -59,7 +59,7 @@ impl App {
         let rows = ScreenAreas::new(area, beside.len(), writing);
 
         draw_line(&bar, rows.bar, buf);
-        self.images.begin();
+        self.images.begin_frame();
         let thread = tab.thread.clone();
         thread.read(|thread| {
             if thread.items().is_empty() && thread.truncation().is_empty() {
@@ -85,7 +85,10 @@ impl App {
         draw_line(&footer, rows.footer, buf);
         // After the conversation, because the status line says whether there is more of it; before the prompt, because
         // the prompt's completion list is drawn over it.
-        let status = self.tabs.get(self.active).map(|tab| self.status(tab));
+        let status = self
+            .tabs
+            .get(self.active)
+            .map(|tab| self.render_status(tab));
         draw_line(&status.unwrap_or_default(), rows.status, buf);
         let tab = self.tabs.get_mut(self.active)?;
         let focused = focus == ChatFocus::Input;
@@ -105,7 +108,7 @@ impl App {
             .overlay
             .as_mut()
             .map(|overlay| overlay.draw(area, buf, &look));
-        self.images.finish(buf);
+        self.images.finish_frame(buf);
         match over {
             Some(cursor) => cursor,
             None => cursor.filter(|_| focused),
@@ -113,7 +116,7 @@ impl App {
     }
 
     /// Builds the tab bar. If not all tabs fit, the active tab is always among those shown.
-    fn tab_bar(&self, width: u16) -> Line<'static> {
+    fn render_tab_bar(&self, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut spans = Vec::new();
         let tabs = u16::try_from(self.tabs.len()).unwrap_or(u16::MAX).max(1);
@@ -133,7 +136,7 @@ impl App {
             spans.push(Span::styled(format!(" {} ", n + 1), style));
             spans.push(sign);
             spans.push(Span::styled(
-                format!(" {} ", fit(&name, room)),
+                format!(" {} ", truncate(&name, room)),
                 if n == self.active {
                     theme.strong
                 } else {
@@ -173,15 +176,15 @@ impl App {
         if !tab.plan_hidden {
             tab.thread.read(|thread| {
                 let plans = thread.plans().iter();
-                lines.extend(plans.flat_map(|plan| plan::lines(plan, width, &look)));
+                lines.extend(plans.flat_map(|plan| plan::render_plan(plan, width, &look)));
             });
         }
         lines.extend(self.failure_lines(tab, width));
         for note in &self.notes {
-            lines.extend(indented(
-                terminal_text::cut_middle(
+            lines.extend(wrap_indented(
+                terminal_text::truncate_middle(
                     &terminal_text::clean_line(&note.text),
-                    terminal_text::MESSAGE,
+                    terminal_text::MAX_MESSAGE_CHARS,
                 )
                 .into_owned(),
                 theme.warn,
@@ -195,22 +198,22 @@ impl App {
                 1 => " (1 file)".to_owned(),
                 files => format!(" ({files} files)"),
             };
-            let text = terminal_text::clean_line(draft.shown()) + &files;
+            let text = terminal_text::clean_line(draft.display_text()) + &files;
             lines.push(Line::from(vec![
                 Span::styled("  ↳ ", theme.accent),
-                Span::styled(fit(&text, width.saturating_sub(6)), theme.dim),
+                Span::styled(truncate(&text, width.saturating_sub(6)), theme.dim),
             ]));
         }
         lines
     }
 
-    pub(super) fn keys_of(&self, action: KeyAction) -> String {
+    pub(super) fn key_name(&self, action: KeyAction) -> String {
         let key = self.setup.keys.key(action);
         key.map(|key| key.to_string()).unwrap_or_default()
     }
 
     /// Builds the status line: what the agent is doing, how the last turn ended, or what is queued.
-    fn status(&self, tab: &Tab) -> Line<'static> {
+    fn render_status(&self, tab: &Tab) -> Line<'static> {
         let theme = &self.setup.theme;
         let spinner = SPINNER.get(self.frame % SPINNER.len()).copied();
         let moving = |text: String| {
@@ -220,7 +223,7 @@ impl App {
             ])
         };
         let since = self.starting_since().map(|since| since.elapsed());
-        let since = since.map(time::duration).unwrap_or_default();
+        let since = since.map(time::format_duration).unwrap_or_default();
         let behind = tab.view.has_more_below();
         match &tab.phase {
             TabPhase::Starting => {
@@ -242,14 +245,14 @@ impl App {
         }
         if tab.is_working() {
             let turn = tab.turn.as_ref();
-            let took = turn.map(|turn| time::duration(turn.started_at.elapsed()));
+            let took = turn.map(|turn| time::format_duration(turn.started_at.elapsed()));
             let doing = match turn {
                 Some(turn) if turn.cancelled_at.is_some() => "cancelling".to_owned(),
                 _ => tab.thread.read(activity_text),
             };
             let cancelled_at = turn.and_then(|turn| turn.cancelled_at);
             if cancelled_at.is_some_and(|cancelled| cancelled.elapsed() > SLOW_CANCEL) {
-                let again = self.keys_of(KeyAction::Restart);
+                let again = self.key_name(KeyAction::Restart);
                 let text =
                     format!("cancelling… the agent has not stopped yet   {again}: restart agent");
                 return moving(text);
@@ -280,14 +283,14 @@ impl App {
         };
         spans.extend(queue_spans(tab.queue.len(), theme));
         if behind {
-            let end = self.keys_of(KeyAction::ToEnd);
+            let end = self.key_name(KeyAction::ToEnd);
             spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));
         }
         Line::from(spans)
     }
 
     /// Builds the footer: the session's mode, model, context usage and cost, and the help key.
-    fn footer(&self, tab: &Tab, width: u16) -> Line<'static> {
+    fn render_footer(&self, tab: &Tab, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut parts: Vec<Span<'static>> = Vec::new();
         let mut part = |text: String, style| {
@@ -313,7 +316,7 @@ impl App {
                         .iter()
                         .find(|o| o.value == select.current_value)
                         .map_or_else(|| select.current_value.to_string(), |o| o.name.clone());
-                    part(fit(&terminal_text::clean_line(&value), 24), style);
+                    part(truncate(&terminal_text::clean_line(&value), 24), style);
                 }
             }
             if let Some(usage) = thread.usage() {
@@ -344,7 +347,7 @@ impl App {
             }
         });
         let help = match self.focus {
-            ChatFocus::Input => format!("?: help  {}: commands", self.keys_of(KeyAction::Palette)),
+            ChatFocus::Input => format!("?: help  {}: commands", self.key_name(KeyAction::Palette)),
             ChatFocus::Thread => "↑↓ Enter y d e  Esc: prompt".to_owned(),
         };
         let left: usize = parts.iter().map(Span::width).sum();
@@ -446,7 +449,7 @@ fn activity_text(thread: &acp::Thread) -> String {
         .filter(|call| call.status == ToolCallStatus::InProgress);
     let open = running.next().or_else(|| open.clone().next());
     if let Some(call) = open {
-        let title = fit(&terminal_text::clean_line(&call.title).replace('`', ""), 40);
+        let title = truncate(&terminal_text::clean_line(&call.title).replace('`', ""), 40);
         return match title.is_empty() {
             true => "running a tool".to_owned(),
             false => format!("running: {title}"),

@@ -11,7 +11,7 @@ use ratatui::text::Line;
 use super::agents::{AgentState, ChatAgent};
 use super::tab::{Tab, TabPhase};
 use super::{App, ChatEffect};
-use crate::agent::{AgentExit, AgentFailure, Remedy, tail};
+use crate::agent::{AgentExit, AgentFailure, Remedy, output_tail};
 use crate::keys::KeyAction;
 use crate::setup::SessionSource;
 use crate::text::wrap::wrap;
@@ -28,14 +28,14 @@ const MAX_LINES: usize = 12;
 const MAX_OUTPUT_LINES: usize = 4;
 
 /// The wrapped lines of the failure panel.
-struct WrappedFailure {
+struct FailurePanel {
     lines: Vec<Line<'static>>,
     width: u16,
 }
 
-impl WrappedFailure {
+impl FailurePanel {
     fn push_text(&mut self, text: String, style: Style) {
-        self.lines.extend(indented(text, style, self.width));
+        self.lines.extend(wrap_indented(text, style, self.width));
     }
 
     /// Adds the last `most` lines of the agent's output.
@@ -49,7 +49,7 @@ impl WrappedFailure {
 }
 
 /// Wraps text into lines that are indented by two columns.
-pub(super) fn indented(text: String, style: Style, width: u16) -> Vec<Line<'static>> {
+pub(super) fn wrap_indented(text: String, style: Style, width: u16) -> Vec<Line<'static>> {
     let mut lines = wrap(&Line::styled(text, style), width.saturating_sub(2));
     for line in &mut lines {
         line.spans.insert(0, "  ".into());
@@ -65,7 +65,7 @@ impl App {
             return Vec::new();
         };
         let name = terminal_text::clean_line(&agent.spec.name);
-        let mut panel = WrappedFailure {
+        let mut panel = FailurePanel {
             lines: Vec::new(),
             width,
         };
@@ -75,7 +75,7 @@ impl App {
                     .starting_since()
                     .is_some_and(|t| t.elapsed() > SLOW_RESPONSE);
                 if slow && let Some(process) = agent.process() {
-                    panel.push_output(&tail(&process), MAX_OUTPUT_LINES, theme.dim);
+                    panel.push_output(&output_tail(&process), MAX_OUTPUT_LINES, theme.dim);
                     panel.push_text(self.silent_agent_text(tab, &name), theme.warn);
                 }
             }
@@ -93,7 +93,7 @@ impl App {
                     other => {
                         let what = other.to_text();
                         panel.push_text(format!("cannot open the session: {what}"), theme.bad);
-                        let hint = agent.spec.hint.of(&what, false);
+                        let hint = agent.spec.hint.hint_for(&what, false);
                         panel.lines.extend(self.hint_lines(hint, width));
                     }
                 }
@@ -108,8 +108,8 @@ impl App {
     /// Describes an agent that has not responded for a while.
     fn silent_agent_text(&self, tab: &Tab, name: &str) -> String {
         let (again, quit) = (
-            self.keys_of(KeyAction::Restart),
-            self.keys_of(KeyAction::Quit),
+            self.key_name(KeyAction::Restart),
+            self.key_name(KeyAction::Quit),
         );
         let keys = format!("{again}: restart agent   {quit}: quit");
         match tab.phase {
@@ -125,7 +125,7 @@ impl App {
         tab: &Tab,
         agent: &ChatAgent,
         what: &str,
-        panel: &mut WrappedFailure,
+        panel: &mut FailurePanel,
     ) {
         let theme = &self.setup.theme;
         let (name, what) = (
@@ -134,7 +134,7 @@ impl App {
         );
         let again = self.key_label(tab, "r", KeyAction::Restart);
         let methods = agent.connection().map(|agent| agent.auth_methods().len());
-        let hint = agent.spec.hint.of(&what, true);
+        let hint = agent.spec.hint.hint_for(&what, true);
         if methods == Some(0) {
             panel.push_text(format!("{name} says: {what}"), theme.warn);
             panel.lines.extend(self.hint_lines(hint, panel.width));
@@ -161,12 +161,12 @@ impl App {
 
     fn hint_lines(&self, hint: Option<String>, width: u16) -> Vec<Line<'static>> {
         let warn = self.setup.theme.warn;
-        hint.map(|hint| indented(hint, warn, width))
+        hint.map(|hint| wrap_indented(hint, warn, width))
             .unwrap_or_default()
     }
 
     /// Adds advice for an agent that does not start.
-    fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, panel: &mut WrappedFailure) {
+    fn push_remedy(&self, agent: &ChatAgent, gone: &AgentExit, panel: &mut FailurePanel) {
         let theme = &self.setup.theme;
         match (gone.remedy, &agent.spec.install) {
             (Remedy::Install, Some(install)) => {
@@ -179,7 +179,7 @@ impl App {
             _ => {}
         }
         let said = format!("{} {}", gone.description, gone.output_tail);
-        let hint = agent.spec.hint.of(&said, false);
+        let hint = agent.spec.hint.hint_for(&said, false);
         panel.lines.extend(self.hint_lines(hint, panel.width));
     }
 
@@ -192,7 +192,7 @@ impl App {
             SessionSource::Existing(_) if lost => format!("{again}: new session"),
             SessionSource::Existing(_) if agent.cannot_load => format!(
                 "{again}: restart in a new session (this agent cannot load sessions); {}: save this one first",
-                self.keys_of(KeyAction::Palette)
+                self.key_name(KeyAction::Palette)
             ),
             SessionSource::Existing(_) | SessionSource::Fork(_) => {
                 format!("{again}: restart and load the session   n: new session")
@@ -205,12 +205,12 @@ impl App {
     fn key_label(&self, tab: &Tab, short: &str, action: KeyAction) -> String {
         match tab.editor.is_empty() {
             true => short.to_owned(),
-            false => self.keys_of(action),
+            false => self.key_name(action),
         }
     }
 
     /// Handles a key while the tab's session is not open.
-    pub(super) fn failure_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
+    pub(super) fn handle_failure_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         let tab = self.tabs.get(self.active)?;
         let (tab_key, agent) = (tab.key, tab.agent);
         if !tab.editor.is_empty() || !key.modifiers.is_empty() {
@@ -223,18 +223,18 @@ impl App {
             // The agent may read its credentials only when it starts.
             (TabPhase::LoginRequired(_), 'r') if tab.session.is_none() => Some(self.restart(agent)),
             (TabPhase::Failed(_) | TabPhase::LoginRequired(_), 'r') => {
-                Some(self.try_again(tab_key))
+                Some(self.reopen_session(tab_key))
             }
             (TabPhase::Failed(_), 'n') => {
                 let tab = self.active_tab_mut()?;
                 tab.session_source = SessionSource::New;
-                Some(self.try_again(tab_key))
+                Some(self.reopen_session(tab_key))
             }
             (TabPhase::Failed(AgentFailure::Exited(gone)), 'v')
                 if gone.remedy == Remedy::Version2 =>
             {
-                self.agent_mut(agent)?.speak_version_2();
-                Some(self.try_again(tab_key))
+                self.agent_mut(agent)?.allow_version_2();
+                Some(self.reopen_session(tab_key))
             }
             (TabPhase::LoginRequired(_), 'l') => Some(self.log_in(agent)),
             _ => None,
@@ -242,7 +242,7 @@ impl App {
     }
 
     /// Reopens the tab's session if only the session failed; otherwise restarts the agent.
-    pub(super) fn start_again(&mut self) -> Vec<ChatEffect> {
+    pub(super) fn retry_or_restart(&mut self) -> Vec<ChatEffect> {
         let Some(tab) = self.tabs.get(self.active) else {
             return Vec::new();
         };
@@ -251,7 +251,7 @@ impl App {
             .agent(agent)
             .is_some_and(|agent| matches!(agent.state, AgentState::Running(_)));
         if there && matches!(tab.phase, TabPhase::Failed(_) | TabPhase::LoginRequired(_)) {
-            return self.try_again(key);
+            return self.reopen_session(key);
         }
         // Stopping an agent that is working requires the key twice.
         let works = |tab: &Tab| tab.agent == agent && tab.is_working() && !tab.is_cancelled();
@@ -260,7 +260,7 @@ impl App {
             && asked.is_none_or(|asked| asked.elapsed() > RESTART_CONFIRM_TIME)
         {
             self.restart_requested_at = Some(Instant::now());
-            let key = self.keys_of(KeyAction::Restart);
+            let key = self.key_name(KeyAction::Restart);
             self.show_note(format!(
                 "the agent is working; press {key} again to restart it"
             ));

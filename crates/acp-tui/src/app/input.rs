@@ -20,39 +20,39 @@ const WHEEL_LINES: isize = 3;
 
 impl App {
     /// Handles a key: the topmost element that accepts it gets it.
-    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
         let quitting = self.quit_requested_at.take();
         if self.overlay.is_some() {
-            return self.overlay_key(key);
+            return self.handle_overlay_key(key);
         }
         let action = self.setup.keys.action(key);
         if let (None, KeyCode::Char(digit @ '1'..='9')) = (action, key.code)
             && key.modifiers == KeyModifiers::ALT
         {
-            self.show(usize::from(digit as u8 - b'1'));
+            self.show_tab(usize::from(digit as u8 - b'1'));
             return Vec::new();
         }
         // A question takes the key, except for keys that always work, such as those that switch tabs.
         if action.is_none_or(|action| !action.is_always()) {
-            if let Some(effects) = self.question_key(key) {
+            if let Some(effects) = self.handle_question_key(key) {
                 return effects;
             }
-            if let Some(effects) = self.failure_key(key) {
+            if let Some(effects) = self.handle_failure_key(key) {
                 return effects;
             }
-            if let Some(effects) = self.thread_key(key) {
+            if let Some(effects) = self.handle_thread_key(key) {
                 return effects;
             }
         }
         match key.code {
             // A popup of the editor is closed before anything is cancelled.
-            KeyCode::Esc if !self.is_tab_key_free() => return self.prompt_key(key),
+            KeyCode::Esc if !self.is_tab_key_free() => return self.handle_prompt_key(key),
             KeyCode::Esc => return self.cancel(),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
-                return self.interrupt(quitting);
+                return self.handle_interrupt(quitting);
             }
             KeyCode::Char('d')
                 if key.modifiers == KeyModifiers::CONTROL && self.is_prompt_empty() =>
@@ -66,15 +66,15 @@ impl App {
         {
             return self.act(action);
         }
-        self.prompt_key(key)
+        self.handle_prompt_key(key)
     }
 
     /// Handles a key in the prompt editor.
-    fn prompt_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
+    fn handle_prompt_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         let Some(tab) = self.active_tab_mut() else {
             return Vec::new();
         };
-        if key.code == KeyCode::Up && key.modifiers.is_empty() && tab.take_back() {
+        if key.code == KeyCode::Up && key.modifiers.is_empty() && tab.unqueue_last() {
             return Vec::new();
         }
         if key.code == KeyCode::Char('?') && tab.editor.is_empty() {
@@ -82,7 +82,7 @@ impl App {
             return Vec::new();
         }
         let nothing = tab.editor.is_empty();
-        match tab.editor.key(key) {
+        match tab.editor.handle_key(key) {
             // Enter on an empty prompt after a cancel continues with the queued prompts.
             _ if nothing && key.code == KeyCode::Enter && key.modifiers.is_empty() => {
                 tab.send_queued()
@@ -99,7 +99,7 @@ impl App {
         }
     }
 
-    pub(super) fn paste(&mut self, text: &str) -> Vec<ChatEffect> {
+    pub(super) fn handle_paste(&mut self, text: &str) -> Vec<ChatEffect> {
         if let Some(overlay) = &mut self.overlay {
             overlay.paste(text);
             return Vec::new();
@@ -110,7 +110,7 @@ impl App {
         };
         if let Some(question) = &mut tab.question
             && !matches!(
-                question.paste(text, Instant::now()),
+                question.handle_paste(text, Instant::now()),
                 question::QuestionOutcome::Early
             )
         {
@@ -122,11 +122,11 @@ impl App {
         Vec::new()
     }
 
-    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
+    pub(super) fn handle_mouse(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let by = match mouse.kind {
             MouseEventKind::ScrollUp => -WHEEL_LINES,
             MouseEventKind::ScrollDown => WHEEL_LINES,
-            MouseEventKind::Down(MouseButton::Left) => return self.click(mouse),
+            MouseEventKind::Down(MouseButton::Left) => return self.handle_click(mouse),
             _ => return Vec::new(),
         };
         if let Some(overlay) = &mut self.overlay {
@@ -142,7 +142,7 @@ impl App {
     }
 
     /// Handles a key for the open question.
-    fn question_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
+    fn handle_question_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         if self.focus == ChatFocus::Thread {
             return None;
         }
@@ -151,10 +151,10 @@ impl App {
         let (questions, name) = (std::sync::Arc::clone(&agent.questions), agent.name());
         let tab = self.active_tab_mut()?;
         let question = tab.question.as_mut()?;
-        match question.key(key, Instant::now()) {
+        match question.handle_key(key, Instant::now()) {
             question::QuestionOutcome::Ignored => None,
             // The key belongs to the prompt that was being written when the question appeared.
-            question::QuestionOutcome::Early => Some(self.prompt_key(key)),
+            question::QuestionOutcome::Early => Some(self.handle_prompt_key(key)),
             question::QuestionOutcome::Changed => Some(Vec::new()),
             question::QuestionOutcome::OpenAddress(address) => {
                 Some(vec![ChatEffect::OpenAddress {
@@ -171,7 +171,7 @@ impl App {
     }
 
     /// Handles a key for the conversation.
-    fn thread_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
+    fn handle_thread_key(&mut self, key: KeyEvent) -> Option<Vec<ChatEffect>> {
         if self.focus != ChatFocus::Thread {
             return None;
         }
@@ -221,7 +221,7 @@ impl App {
     }
 
     /// Handles Ctrl-C: cancels the turn, clears the prompt, or, pressed twice, quits.
-    fn interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
+    fn handle_interrupt(&mut self, quitting: Option<Instant>) -> Vec<ChatEffect> {
         let working = self.active_tab_mut().is_some_and(|tab| tab.is_working());
         if working {
             return self.cancel();

@@ -83,7 +83,7 @@ pub(crate) struct App {
     /// When the user first asked to restart an agent that is working.
     restart_requested_at: Option<Instant>,
     frame: usize,
-    done: bool,
+    should_quit: bool,
 }
 
 impl App {
@@ -115,7 +115,7 @@ impl App {
         };
         let mut app = Self {
             setup,
-            environment: environment,
+            environment,
             agents,
             files,
             history,
@@ -129,7 +129,7 @@ impl App {
             quit_requested_at: None,
             restart_requested_at: None,
             frame: 0,
-            done: false,
+            should_quit: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
         let (name, initial_options) = (
@@ -150,7 +150,7 @@ impl App {
 
     /// Returns whether the chat has ended.
     pub(crate) fn should_quit(&self) -> bool {
-        self.done
+        self.should_quit
     }
 
     /// Sets the canvas for images, or `None` to show no images.
@@ -159,7 +159,7 @@ impl App {
     }
 
     /// Returns the images that were missing when the screen was last drawn.
-    pub(crate) fn images_wanted(&mut self) -> Vec<DecodeTask> {
+    pub(crate) fn take_decode_tasks(&mut self) -> Vec<DecodeTask> {
         self.images.take_tasks()
     }
 
@@ -174,9 +174,9 @@ impl App {
     /// Handles an event and returns the effects to perform.
     pub(crate) fn update(&mut self, event: ChatEvent) -> Vec<ChatEffect> {
         match event {
-            ChatEvent::Key(key) => self.key(key),
-            ChatEvent::Paste(text) => self.paste(&text),
-            ChatEvent::Mouse(mouse) => self.mouse(mouse),
+            ChatEvent::Key(key) => self.handle_key(key),
+            ChatEvent::Paste(text) => self.handle_paste(&text),
+            ChatEvent::Mouse(mouse) => self.handle_mouse(mouse),
             // Even if the terminal is back at its old size, it may have lost what was drawn.
             ChatEvent::Resized => vec![ChatEffect::Redraw],
             ChatEvent::Woken => Vec::new(),
@@ -252,9 +252,9 @@ impl App {
     }
 
     /// Returns whether something on the screen is animated.
-    pub(crate) fn is_moving(&self) -> bool {
+    pub(crate) fn is_animated(&self) -> bool {
         let tab = self.tabs.get(self.active);
-        tab.is_some_and(Tab::is_moving) || !self.notes.is_empty()
+        tab.is_some_and(Tab::is_animated) || !self.notes.is_empty()
     }
 
     /// Returns whether something on the screen is not fully laid out yet.
@@ -264,7 +264,7 @@ impl App {
     }
 
     /// Collects new notes and questions. One call may cover several wake-ups.
-    pub(crate) fn collect(&mut self) {
+    pub(crate) fn collect_news(&mut self) {
         let mut said = Vec::new();
         for agent in &self.agents {
             said.extend(agent.notes.take());
@@ -274,7 +274,7 @@ impl App {
         }
         for tab in &mut self.tabs {
             if let Some(agent) = self.agents.get(tab.agent.0) {
-                tab.collect(&agent.questions, &agent.name());
+                tab.update_question(&agent.questions, &agent.name());
             }
         }
         // The user now sees what happened in the active tab.
@@ -282,7 +282,7 @@ impl App {
             tab.has_unseen = false;
         }
         if matches!(self.overlay, Some(ChatOverlay::Options(_))) {
-            let options = self.options();
+            let options = self.config_options();
             if let Some(overlay) = &mut self.overlay {
                 overlay.options_changed(&options);
             }
@@ -326,7 +326,7 @@ impl App {
 
     /// Quits the chat and stops everything it started.
     fn quit(&mut self) -> Vec<ChatEffect> {
-        self.done = true;
+        self.should_quit = true;
         for agent in &self.agents {
             agent.questions.close();
         }
@@ -351,7 +351,10 @@ impl App {
 
     /// Returns the connections to close.
     pub(crate) fn links(&self) -> Vec<crate::agent::RunningAgent> {
-        self.agents.iter().filter_map(ChatAgent::link).collect()
+        self.agents
+            .iter()
+            .filter_map(ChatAgent::running_agent)
+            .collect()
     }
 
     fn draw_context(&self) -> DrawContext<'_> {

@@ -81,7 +81,10 @@ impl SessionPicker {
                         true => terminal_text::clean_line(id.as_str()),
                         false => called.join(" · "),
                     };
-                    let when = session.updated_at.as_deref().map(super::time::ago);
+                    let when = session
+                        .updated_at
+                        .as_deref()
+                        .map(super::time::format_time_ago);
                     let mut item = PickerItem::new(id, label);
                     item.detail = when.unwrap_or_default();
                     self.items.push(item);
@@ -101,8 +104,8 @@ impl SessionPicker {
     }
 
     /// Handles a key. Deleting requires pressing the key twice, because it cannot be undone.
-    fn key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
-        let outcome = self.picker.key(key);
+    fn handle_key(&mut self, key: KeyEvent) -> PickerOutcome<SessionId> {
+        let outcome = self.picker.handle_key(key);
         let doomed = self.delete_requested.take();
         self.picker.set_error(None);
         if let PickerOutcome::Action(DELETE_KEY, id) = &outcome
@@ -224,10 +227,10 @@ impl ChatOverlay {
         picker.set_loading(true);
         let can = &can.session_capabilities;
         if can.fork.is_some() {
-            picker = picker.action(FORK_KEY, "fork");
+            picker = picker.with_action(FORK_KEY, "fork");
         }
         if can.delete.is_some() {
-            picker = picker.action(DELETE_KEY, "delete");
+            picker = picker.with_action(DELETE_KEY, "delete");
         }
         Self::Sessions(SessionPicker {
             agent,
@@ -246,7 +249,7 @@ impl ChatOverlay {
     }
 
     pub(super) fn export(title: Option<&str>) -> Self {
-        let file = super::time::file_name(title.unwrap_or("conversation"));
+        let file = super::time::export_file_name(title.unwrap_or("conversation"));
         Self::PromptLine(
             LinePurpose::Export,
             PromptLine::new("Save as Markdown to", &file),
@@ -340,34 +343,38 @@ fn picker_outcome<T>(
 }
 
 impl App {
-    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
+    pub(super) fn handle_overlay_key(&mut self, key: KeyEvent) -> Vec<ChatEffect> {
         self.with_overlay(|overlay| match overlay {
-            ChatOverlay::Pager(leaflet) => match leaflet.key(key) {
+            ChatOverlay::Pager(leaflet) => match leaflet.handle_key(key) {
                 true => OverlayOutcome::KeepOpen,
                 false => OverlayOutcome::Close,
             },
             ChatOverlay::Palette(picker) => {
-                picker_outcome(picker.key(key), OverlayOutcome::KeyAction)
+                picker_outcome(picker.handle_key(key), OverlayOutcome::KeyAction)
             }
-            ChatOverlay::Agents(picker) => picker_outcome(picker.key(key), OverlayOutcome::Agent),
+            ChatOverlay::Agents(picker) => {
+                picker_outcome(picker.handle_key(key), OverlayOutcome::Agent)
+            }
             ChatOverlay::AuthMethods(agent, picker) => {
                 let agent = *agent;
-                picker_outcome(picker.key(key), |method| {
+                picker_outcome(picker.handle_key(key), |method| {
                     OverlayOutcome::Login(agent, method)
                 })
             }
-            ChatOverlay::Options(picker) => picker_outcome(picker.key(key), OverlayOutcome::Option),
-            ChatOverlay::Values(picker) => {
-                picker_outcome(picker.key(key), |(id, v)| OverlayOutcome::Value(id, v))
+            ChatOverlay::Options(picker) => {
+                picker_outcome(picker.handle_key(key), OverlayOutcome::Option)
             }
+            ChatOverlay::Values(picker) => picker_outcome(picker.handle_key(key), |(id, v)| {
+                OverlayOutcome::Value(id, v)
+            }),
             ChatOverlay::Sessions(sessions) => {
                 let agent = sessions.agent;
-                match sessions.key(key) {
+                match sessions.handle_key(key) {
                     PickerOutcome::Action(key, id) => OverlayOutcome::SessionAction(agent, key, id),
                     other => picker_outcome(other, |id| OverlayOutcome::Session(agent, id)),
                 }
             }
-            ChatOverlay::PromptLine(what, line) => match line.key(key) {
+            ChatOverlay::PromptLine(what, line) => match line.handle_key(key) {
                 super::prompt_line::PromptLineOutcome::Submit(text) => {
                     OverlayOutcome::Line(*what, text)
                 }
@@ -378,29 +385,31 @@ impl App {
     }
 
     /// Chooses the item that was clicked.
-    pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
+    pub(super) fn handle_click(&mut self, mouse: MouseEvent) -> Vec<ChatEffect> {
         let at = Position::new(mouse.column, mouse.row);
         self.with_overlay(|overlay| match overlay {
             ChatOverlay::Pager(_) | ChatOverlay::PromptLine(..) => OverlayOutcome::KeepOpen,
             ChatOverlay::Palette(picker) => {
-                picker_outcome(picker.click(at), OverlayOutcome::KeyAction)
+                picker_outcome(picker.handle_click(at), OverlayOutcome::KeyAction)
             }
-            ChatOverlay::Agents(picker) => picker_outcome(picker.click(at), OverlayOutcome::Agent),
+            ChatOverlay::Agents(picker) => {
+                picker_outcome(picker.handle_click(at), OverlayOutcome::Agent)
+            }
             ChatOverlay::AuthMethods(agent, picker) => {
                 let agent = *agent;
-                picker_outcome(picker.click(at), |method| {
+                picker_outcome(picker.handle_click(at), |method| {
                     OverlayOutcome::Login(agent, method)
                 })
             }
             ChatOverlay::Options(picker) => {
-                picker_outcome(picker.click(at), OverlayOutcome::Option)
+                picker_outcome(picker.handle_click(at), OverlayOutcome::Option)
             }
-            ChatOverlay::Values(picker) => {
-                picker_outcome(picker.click(at), |(id, v)| OverlayOutcome::Value(id, v))
-            }
+            ChatOverlay::Values(picker) => picker_outcome(picker.handle_click(at), |(id, v)| {
+                OverlayOutcome::Value(id, v)
+            }),
             ChatOverlay::Sessions(sessions) => {
                 let agent = sessions.agent;
-                picker_outcome(sessions.picker.click(at), |id| {
+                picker_outcome(sessions.picker.handle_click(at), |id| {
                     OverlayOutcome::Session(agent, id)
                 })
             }
@@ -426,7 +435,7 @@ impl App {
             OverlayOutcome::KeepOpen | OverlayOutcome::Close => Vec::new(),
             OverlayOutcome::KeyAction(action) => self.act(action),
             OverlayOutcome::Agent(agent) => self.new_tab(agent, SessionSource::New),
-            OverlayOutcome::Login(agent, method) => self.log_in_by(agent, &method),
+            OverlayOutcome::Login(agent, method) => self.log_in_with(agent, &method),
             OverlayOutcome::Option(option) => {
                 self.overlay = Some(ChatOverlay::values(&option));
                 Vec::new()
@@ -445,7 +454,7 @@ impl App {
     fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<ChatEffect> {
         let open = SessionSource::Existing(id);
         if let Some(at) = self.tabs.iter().position(|tab| tab.session_source == open) {
-            self.show(at);
+            self.show_tab(at);
             return Vec::new();
         }
         self.new_tab(agent, open)

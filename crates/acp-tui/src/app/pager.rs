@@ -34,7 +34,7 @@ impl Pager {
     }
 
     /// Returns the pager scrolled to the end.
-    pub(super) fn at_end(mut self) -> Self {
+    pub(super) fn scrolled_to_end(mut self) -> Self {
         self.offset = u16::MAX;
         self
     }
@@ -45,7 +45,7 @@ impl Pager {
     }
 
     /// Handles a key and returns whether the pager stays open.
-    pub(super) fn key(&mut self, key: KeyEvent) -> bool {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> bool {
         self.offset = match key.code {
             KeyCode::Down | KeyCode::Char('j') => self.offset.saturating_add(1),
             KeyCode::Up | KeyCode::Char('k') => self.offset.saturating_sub(1),

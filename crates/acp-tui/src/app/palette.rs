@@ -6,7 +6,7 @@ use crate::keys::KeyAction;
 use crate::picker::{Picker, PickerItem};
 
 impl App {
-    pub(super) fn palette(&self) -> ChatOverlay {
+    pub(super) fn command_palette(&self) -> ChatOverlay {
         let items = KeyAction::ALL.iter().filter(|a| **a != KeyAction::Palette);
         let items = items
             .map(|action| {

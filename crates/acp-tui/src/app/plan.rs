@@ -6,13 +6,17 @@ use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use crate::draw_context::DrawContext;
-use crate::text::fit::fit;
+use crate::text::fit::truncate;
 
 /// The maximum number of steps shown.
 const MAX_STEPS: usize = 6;
 
 /// Lays out a plan above the prompt. If there is not enough space, completed steps are hidden first.
-pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
+pub(super) fn render_plan(
+    plan: &ThreadPlan,
+    width: u16,
+    look: &DrawContext<'_>,
+) -> Vec<Line<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(6);
     match &plan.content {
@@ -46,7 +50,10 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
                 };
                 lines.push(Line::from(vec![
                     Span::styled(format!("  {mark} "), style),
-                    Span::styled(fit(&terminal_text::clean_line(&entry.content), room), text),
+                    Span::styled(
+                        truncate(&terminal_text::clean_line(&entry.content), room),
+                        text,
+                    ),
                 ]));
             }
             let more = entries.len().saturating_sub(from + MAX_STEPS);
@@ -59,12 +66,18 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &DrawContext<'_>) -> Ve
             let mut lines = vec![render_heading("", width, look)];
             let text = terminal_text::clean_text(text);
             for line in text.lines().take(MAX_STEPS) {
-                lines.push(Line::styled(format!("  {}", fit(line, room)), theme.dim));
+                lines.push(Line::styled(
+                    format!("  {}", truncate(line, room)),
+                    theme.dim,
+                ));
             }
             lines
         }
         PlanContent::File(uri) => {
-            let text = format!("  Plan: {}", fit(&terminal_text::clean_line(uri), room));
+            let text = format!(
+                "  Plan: {}",
+                truncate(&terminal_text::clean_line(uri), room)
+            );
             vec![Line::styled(text, theme.dim)]
         }
         _ => Vec::new(),

@@ -32,7 +32,7 @@ impl PromptLine {
         Self { title, input }
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> PromptLineOutcome {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> PromptLineOutcome {
         match key.code {
             KeyCode::Esc => PromptLineOutcome::Close,
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
@@ -40,7 +40,7 @@ impl PromptLine {
             }
             KeyCode::Enter => PromptLineOutcome::Submit(self.input.text().to_owned()),
             _ => {
-                self.input.key(key);
+                self.input.handle_key(key);
                 PromptLineOutcome::KeepOpen
             }
         }
@@ -74,7 +74,7 @@ impl PromptLine {
         if inner.is_empty() {
             return None;
         }
-        let (shown, column) = self.input.view(inner.width, look.theme.text);
+        let (shown, column) = self.input.visible_part(inner.width, look.theme.text);
         buf.set_span(inner.x, inner.y, &shown, inner.width);
         Some(Position::new(inner.x + column, inner.y))
     }

@@ -122,7 +122,7 @@ impl Tab {
     }
 
     /// Returns whether something in the tab is animated.
-    pub(super) fn is_moving(&self) -> bool {
+    pub(super) fn is_animated(&self) -> bool {
         match self.phase {
             TabPhase::Starting | TabPhase::Opening(_) => true,
             TabPhase::Open => self.question.is_none() && self.is_working(),
@@ -144,7 +144,7 @@ impl Tab {
     }
 
     /// Takes the open questions from the queue.
-    pub(super) fn collect(&mut self, questions: &QuestionQueue, name: &str) {
+    pub(super) fn update_question(&mut self, questions: &QuestionQueue, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<OpenQuestion>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
@@ -251,7 +251,7 @@ impl Tab {
     }
 
     /// Moves the last queued prompt back into the editor.
-    pub(super) fn take_back(&mut self) -> bool {
+    pub(super) fn unqueue_last(&mut self) -> bool {
         if !self.editor.is_empty() {
             return false;
         }
@@ -340,6 +340,6 @@ impl Tab {
         if let Some(question) = self.question.take() {
             questions.answer(question.id(), answer);
         }
-        self.collect(questions, name);
+        self.update_question(questions, name);
     }
 }

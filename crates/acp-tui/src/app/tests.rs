@@ -101,7 +101,7 @@ fn say(app: &mut App, line: &str) -> Vec<ChatEffect> {
 }
 
 fn screen(app: &mut App, width: u16, height: u16) -> String {
-    app.collect();
+    app.collect_news();
     let area = Rect::new(0, 0, width, height);
     let mut buf = Buffer::empty(area);
     app.draw(area, &mut buf);
@@ -121,7 +121,7 @@ fn shows(app: &mut App, text: &str) {
 /// Returns the prompts that these effects send.
 fn said(effects: &[ChatEffect]) -> Vec<String> {
     let said = effects.iter().filter_map(|effect| match effect {
-        ChatEffect::SendPrompt { draft, .. } => Some(draft.shown().to_owned()),
+        ChatEffect::SendPrompt { draft, .. } => Some(draft.display_text().to_owned()),
         _ => None,
     });
     said.collect()
@@ -352,7 +352,7 @@ fn notes_go_by_themselves() {
     let (mut app, _) = app();
     app.update(ChatEvent::Note("saved".to_owned()));
     shows(&mut app, "saved");
-    assert!(app.is_moving());
+    assert!(app.is_animated());
     app.notes[0].expires_at = std::time::Instant::now() - Duration::from_millis(1);
     assert!(!screen(&mut app, 80, 24).contains("saved"));
 }

@@ -3,7 +3,7 @@
 use jiff::{Timestamp, Zoned};
 
 /// Describes how long ago an ISO 8601 time was. Returns an empty string if the time cannot be parsed.
-pub(super) fn ago(time: &str) -> String {
+pub(super) fn format_time_ago(time: &str) -> String {
     time.parse::<Timestamp>()
         .map(|then| format_age(then, Timestamp::now()))
         .unwrap_or_default()
@@ -23,7 +23,7 @@ fn format_age(then: Timestamp, now: Timestamp) -> String {
 }
 
 /// Returns a file name for an exported conversation: `2026-11-22-fix-the-parser.md`.
-pub(super) fn file_name(title: &str) -> String {
+pub(super) fn export_file_name(title: &str) -> String {
     let words = title.split(|c: char| !c.is_alphanumeric());
     let words: Vec<String> = words
         .filter(|word| !word.is_empty())
@@ -40,7 +40,7 @@ pub(super) fn file_name(title: &str) -> String {
 }
 
 /// Formats a duration: `7 s`, `2 min 5 s`.
-pub(super) fn duration(duration: std::time::Duration) -> String {
+pub(super) fn format_duration(duration: std::time::Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         ..60 => format!("{seconds} s"),
@@ -61,8 +61,8 @@ mod tests {
         assert_eq!(ago("2026-11-22T13:00:00Z"), "now");
         assert_eq!(ago("2026-11-22T11:00:00Z"), "1 h ago");
         assert_eq!(ago("2026-11-19T11:00:00+02:00"), "3 d ago");
-        assert_eq!(super::ago("yesterday"), "");
-        assert!(file_name("Fix: the ../parser!").ends_with("-fix-the-parser.md"));
-        assert!(file_name("…").ends_with("-conversation.md"));
+        assert_eq!(super::format_time_ago("yesterday"), "");
+        assert!(export_file_name("Fix: the ../parser!").ends_with("-fix-the-parser.md"));
+        assert!(export_file_name("…").ends_with("-conversation.md"));
     }
 }

@@ -149,14 +149,14 @@ impl App {
     }
 
     /// Reopens a tab's session, or opens a new one if the old session is lost.
-    pub(super) fn try_again(&mut self, key: TabKey) -> Vec<ChatEffect> {
+    pub(super) fn reopen_session(&mut self, key: TabKey) -> Vec<ChatEffect> {
         let Some(tab) = self.tab_mut(key) else {
             return Vec::new();
         };
         let agent = tab.agent;
         // Only the prompt was rejected, and is sent again.
         if tab.session.is_some() && matches!(tab.phase, TabPhase::LoginRequired(_)) {
-            return self.go_on_after_login(key);
+            return self.continue_after_login(key);
         }
         let lost = matches!(
             tab.phase,
@@ -166,7 +166,11 @@ impl App {
         if lost {
             tab.session_source = SessionSource::New;
         }
-        if self.agent(agent).and_then(|agent| agent.link()).is_some() {
+        if self
+            .agent(agent)
+            .and_then(|agent| agent.running_agent())
+            .is_some()
+        {
             effects.extend(self.open_tab(key));
         } else {
             effects.extend(self.restart(agent));

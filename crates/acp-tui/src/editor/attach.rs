@@ -7,8 +7,8 @@ use acp_host::AttachmentKind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::popup::cut;
-use super::rows::columns;
+use super::popup::draw_truncated;
+use super::rows::column_count;
 use crate::Theme;
 
 /// The maximum number of files attached to one prompt.
@@ -25,7 +25,7 @@ pub(crate) struct Attachments {
 impl Attachments {
     pub(crate) fn new(files: Vec<PathBuf>) -> Self {
         let files = files.into_iter().map(|file| {
-            let label = label(&file);
+            let label = chip_label(&file);
             (file, label)
         });
         let files = files.collect();
@@ -57,7 +57,7 @@ impl Attachments {
                 name()
             ));
         }
-        self.files.push((file.to_owned(), label(file)));
+        self.files.push((file.to_owned(), chip_label(file)));
         Ok(())
     }
 
@@ -73,18 +73,18 @@ impl Attachments {
     pub(crate) fn draw(&self, line: Rect, buf: &mut Buffer, theme: &Theme) {
         let mut x = line.x;
         for (index, (_, label)) in self.files.iter().enumerate() {
-            let wide = columns(label).min(MAX_NAME_WIDTH);
+            let wide = column_count(label).min(MAX_NAME_WIDTH);
             let left = self.files.len() - index;
             let more = format!("+{left} more");
             let last = left == 1;
-            let for_more = if last { 0 } else { columns(&more) + 1 };
+            let for_more = if last { 0 } else { column_count(&more) + 1 };
             let room = line.right().saturating_sub(x);
             if wide + 2 + for_more > room && index > 0 {
-                cut(buf, x, line.y, &more, room, theme.dim);
+                draw_truncated(buf, x, line.y, &more, room, theme.dim);
                 return;
             }
             let wide = wide.min(room.saturating_sub(2));
-            let end = cut(buf, x + 1, line.y, label, wide, theme.accent);
+            let end = draw_truncated(buf, x + 1, line.y, label, wide, theme.accent);
             let chip = Rect::new(x, line.y, (end + 1).saturating_sub(x), 1).intersection(line);
             buf.set_style(chip, theme.selected);
             x = chip.right() + 1;
@@ -93,7 +93,7 @@ impl Attachments {
 }
 
 /// Returns the label of a chip: the file's type and name.
-fn label(file: &Path) -> String {
+fn chip_label(file: &Path) -> String {
     let kind = match AttachmentKind::from_path(file) {
         AttachmentKind::Image => "image",
         AttachmentKind::Audio => "sound",

@@ -48,7 +48,7 @@ impl PromptDraft {
     }
 
     /// Returns the text as displayed: of pasted text, only the label.
-    pub(crate) fn shown(&self) -> &str {
+    pub(crate) fn display_text(&self) -> &str {
         self.marked_text.text()
     }
 
@@ -66,14 +66,14 @@ impl PromptDraft {
     ///
     /// # Errors
     /// Fails if a file cannot be read, or if the agent does not accept its type.
-    pub(crate) fn content(
+    pub(crate) fn build_content(
         &self,
         takes: &PromptCapabilities,
     ) -> Result<Vec<ContentBlock>, SendError> {
         let mut content = Vec::new();
         let mut held = 0;
         let mut count = |file: &Attachment| {
-            held += file.held_bytes();
+            held += file.content_size();
             if held > MAX_TOTAL_BYTES {
                 return Err(SendError::TooLarge);
             }
@@ -139,12 +139,12 @@ mod tests {
     use serde_json::{Value, json};
 
     fn content(draft: &PromptDraft, takes: &PromptCapabilities) -> Value {
-        serde_json::to_value(draft.content(takes).unwrap()).unwrap()
+        serde_json::to_value(draft.build_content(takes).unwrap()).unwrap()
     }
 
     fn mention(path: PathBuf) -> MarkedText {
         let label = format!("@{}", path.file_name().unwrap().to_string_lossy());
-        MarkedText::label(label, MarkContent::File(path))
+        MarkedText::from_mark(label, MarkContent::File(path))
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         marked.push(&mention(file.clone()));
         marked.push(&MarkedText::from(" with "));
         let pasted = MarkContent::Paste("line\n".repeat(3).into());
-        marked.push(&MarkedText::label("[pasted 3 lines]", pasted));
+        marked.push(&MarkedText::from_mark("[pasted 3 lines]", pasted));
         let draft = PromptDraft {
             marked_text: marked,
             attachments: vec![directory.path().to_owned()],
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(said[1]["resource"]["text"], "fn a() {}");
 
         std::fs::remove_file(&file).unwrap();
-        let error = draft.content(&PromptCapabilities::new()).unwrap_err();
+        let error = draft.build_content(&PromptCapabilities::new()).unwrap_err();
         assert!(error.to_string().contains("a.rs: "), "{error}");
     }
 
@@ -183,7 +183,7 @@ mod tests {
         std::fs::write(&picture, b"\x89PNG").unwrap();
         let mut draft = PromptDraft::from("look");
         draft.attachments.push(picture.clone());
-        let error = draft.content(&PromptCapabilities::new()).unwrap_err();
+        let error = draft.build_content(&PromptCapabilities::new()).unwrap_err();
         assert!(error.to_string().contains("does not accept images"));
         // A mentioned image is sent as a link, like any other file, unless the agent accepts images.
         let named = PromptDraft {

@@ -5,8 +5,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 
 use super::marked_text::MarkContent;
-use super::popup::{CompletionPopup, cut};
-use super::rows::{clusters, columns, row_of};
+use super::popup::{CompletionPopup, draw_truncated};
+use super::rows::{clusters, column_count, row_at};
 use super::search::HistorySearch;
 use super::{MAX_EXPANDED_BYTES, PromptEditor};
 use crate::Theme;
@@ -78,7 +78,7 @@ impl PromptEditor {
         self.update_layout(area.width);
         let height = usize::from(area.height);
         let cursor = self.buffer.cursor();
-        let row = row_of(&self.layout.rows, cursor);
+        let row = row_at(&self.layout.rows, cursor);
         let rows = &self.layout.rows;
         // The cursor stays visible, and no more empty rows are shown than necessary.
         self.top = self.top.min(row).max((row + 1).saturating_sub(height));
@@ -88,7 +88,7 @@ impl PromptEditor {
         }
         let text = self.buffer.text();
         let range = &self.layout.rows[row];
-        let column = columns(&text[range.start..cursor]).min(area.width - 1);
+        let column = column_count(&text[range.start..cursor]).min(area.width - 1);
         let line = area.y + (row - self.top) as u16;
         let at = Position::new(area.x + column, line);
         self.draw_hints(area, at, buf, theme);
@@ -110,7 +110,7 @@ impl PromptEditor {
         let command = self.command_end();
         for cluster in clusters(&marked.text()[range.clone()]) {
             let at = range.start + cluster.offset;
-            let style = match marked.mark_over(at).map(|mark| &mark.content) {
+            let style = match marked.mark_containing(at).map(|mark| &mark.content) {
                 Some(MarkContent::Paste(_)) => theme.accent,
                 Some(MarkContent::File(_)) => theme.link,
                 None if at < command => theme.accent,
@@ -142,7 +142,7 @@ impl PromptEditor {
         let at_end = self.buffer.cursor() == text.len();
         let room = area.right().saturating_sub(cursor.x);
         if text.is_empty() {
-            cut(buf, cursor.x, cursor.y, &self.placeholder, room, theme.dim);
+            draw_truncated(buf, cursor.x, cursor.y, &self.placeholder, room, theme.dim);
             return;
         }
         if !at_end {
@@ -158,13 +158,13 @@ impl PromptEditor {
             && text[end..].trim().is_empty()
             && !text[end..].contains('\n')
         {
-            cut(buf, cursor.x, cursor.y, hint, room, theme.dim);
+            draw_truncated(buf, cursor.x, cursor.y, hint, room, theme.dim);
         }
         let mark = marked.mark_at(text.len()).map(|mark| &mark.content);
         if matches!(mark, Some(MarkContent::Paste(pasted)) if pasted.len() <= MAX_EXPANDED_BYTES) {
             let hint = "Tab: expand";
-            if columns(hint) < room {
-                cut(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);
+            if column_count(hint) < room {
+                draw_truncated(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);
             }
         }
     }
@@ -191,7 +191,7 @@ fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &The
     let width = usize::from(area.width);
     let (at, _) = buf.set_stringn(area.x, area.y, SEARCH_LABEL, width, theme.dim);
     let room = area.right().saturating_sub(at).saturating_sub(1);
-    let skipped = columns(query).saturating_sub(room);
+    let skipped = column_count(query).saturating_sub(room);
     let mut end = at;
     for cluster in clusters(query).filter(|cluster| cluster.column >= skipped) {
         let line = Rect::new(at, area.y, room, 1).intersection(area);
@@ -201,7 +201,7 @@ fn draw_search(search: &HistorySearch, area: Rect, buf: &mut Buffer, theme: &The
     }
     if search.rows.is_empty() {
         let left = area.right().saturating_sub(end + 2);
-        cut(buf, end + 2, area.y, "no matches", left, theme.dim);
+        draw_truncated(buf, end + 2, area.y, "no matches", left, theme.dim);
     }
     Position::new(end.min(area.right() - 1), area.y)
 }

@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 1_000;
 /// The file size at which the older half of the file is dropped, in bytes.
 const MAX_FILE_BYTES: u64 = 2 * 1024 * 1024;
 /// The maximum length of a prompt that is stored in full, in bytes.
-pub(crate) const WHOLE: usize = 64 * 1024;
+pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// A prompt in the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,9 +65,9 @@ impl PromptHistory {
     /// # Errors
     /// Fails if the file cannot be written. The prompt is among the [entries](Self::entries) all the same.
     pub(crate) fn add(&self, mut entry: HistoryEntry) -> io::Result<()> {
-        if entry.text.len() > WHOLE {
+        if entry.text.len() > MAX_TEXT_BYTES {
             let ends = |at: &usize| entry.text.is_char_boundary(*at);
-            let end = (0..=WHOLE).rev().find(ends).unwrap_or(0);
+            let end = (0..=MAX_TEXT_BYTES).rev().find(ends).unwrap_or(0);
             entry.text.truncate(end);
         }
         let mut kept = self.lock();
@@ -114,7 +114,7 @@ impl HistoryState {
         }
         let mut text = Vec::new();
         // One line more than the file is allowed to grow to.
-        let most = MAX_FILE_BYTES + WHOLE as u64 * 8;
+        let most = MAX_FILE_BYTES + MAX_TEXT_BYTES as u64 * 8;
         file.take(most).read_to_end(&mut text)?;
         self.read_len = long;
         self.entries.clear();
@@ -255,7 +255,7 @@ mod tests {
         let history = PromptHistory::open(file.clone()).unwrap();
         for i in 0..50 {
             // The longest prompts possible. One that is longer is truncated.
-            let long = format!("{i} {}", "x".repeat(WHOLE));
+            let long = format!("{i} {}", "x".repeat(MAX_TEXT_BYTES));
             history.add(entry(long)).unwrap();
         }
         assert!(fs::metadata(&file).unwrap().len() <= MAX_FILE_BYTES);

@@ -2,12 +2,12 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::complete::TakenCompletion;
+use super::complete::CompletionChoice;
 use super::marked_text::{MarkContent, MarkedText};
-use super::rows::{clusters, place, row_of};
+use super::rows::{clusters, position_at, row_at};
 use super::search::HistorySearch;
-use super::text_buffer::{SearchDirection, WordKind};
-use super::{EditorOutcome, HistoryWalk, MAX_EXPANDED_BYTES, PromptEditor, file_mention};
+use super::text_buffer::{TextDirection, WordKind};
+use super::{EditorOutcome, HistoryPosition, MAX_EXPANDED_BYTES, PromptEditor, file_mention};
 
 /// The modifiers held with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,20 +38,20 @@ impl Modifier {
 
 impl PromptEditor {
     /// Handles a key.
-    pub(crate) fn key(&mut self, key: KeyEvent) -> EditorOutcome {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> EditorOutcome {
         if key.kind == KeyEventKind::Release {
             return EditorOutcome::Ignored;
         }
         let with = Modifier::from_key_modifiers(key.modifiers);
         if self.search.is_some() {
-            return self.search_key(key.code, with);
+            return self.handle_search_key(key.code, with);
         }
-        if let Some(outcome) = self.completion_key(key.code, with) {
+        if let Some(outcome) = self.handle_completion_key(key.code, with) {
             return outcome;
         }
         let goal = self.goal_column.take();
         let (revision, cursor) = (self.buffer.revision(), self.buffer.cursor());
-        let outcome = self.edit_key(key.code, with, goal);
+        let outcome = self.handle_edit_key(key.code, with, goal);
         if self.buffer.revision() != revision {
             if self.walk.is_none() {
                 self.update_completion();
@@ -63,38 +63,43 @@ impl PromptEditor {
         outcome
     }
 
-    fn edit_key(&mut self, code: KeyCode, with: Modifier, goal: Option<u16>) -> EditorOutcome {
+    fn handle_edit_key(
+        &mut self,
+        code: KeyCode,
+        with: Modifier,
+        goal: Option<u16>,
+    ) -> EditorOutcome {
         use KeyCode::{Backspace, Char, Delete, Down, End, Enter, Home, Left, Right, Tab, Up};
         let done = match (code, with) {
-            (Enter, Modifier::None) => return self.enter(),
+            (Enter, Modifier::None) => return self.submit_or_break_line(),
             (Enter, Modifier::Shift | Modifier::Alt | Modifier::Ctrl)
             | (Char('j'), Modifier::Ctrl) => {
                 return self.insert(MarkedText::from("\n"));
             }
             (Char(c), Modifier::None | Modifier::Shift) => return self.type_char(c),
             (Up, Modifier::None) | (Char('p'), Modifier::Ctrl) => {
-                self.move_vertically(SearchDirection::Back, goal)
+                self.move_vertically(TextDirection::Back, goal)
             }
             (Down, Modifier::None) | (Char('n'), Modifier::Ctrl) => {
-                self.move_vertically(SearchDirection::Forward, goal)
+                self.move_vertically(TextDirection::Forward, goal)
             }
             (Left, Modifier::None) | (Char('b'), Modifier::Ctrl) => {
-                self.move_by_step(SearchDirection::Back)
+                self.move_by_step(TextDirection::Back)
             }
             (Right, Modifier::None) | (Char('f'), Modifier::Ctrl) => {
-                self.move_by_step(SearchDirection::Forward)
+                self.move_by_step(TextDirection::Forward)
             }
             (Left, Modifier::Ctrl | Modifier::Alt) | (Char('b'), Modifier::Alt) => {
-                self.move_by_word(SearchDirection::Back)
+                self.move_by_word(TextDirection::Back)
             }
             (Right, Modifier::Ctrl | Modifier::Alt) | (Char('f'), Modifier::Alt) => {
-                self.move_by_word(SearchDirection::Forward)
+                self.move_by_word(TextDirection::Forward)
             }
             (Home, Modifier::None) | (Char('a'), Modifier::Ctrl) => {
-                self.move_to_line_edge(SearchDirection::Back)
+                self.move_to_line_edge(TextDirection::Back)
             }
             (End, Modifier::None) | (Char('e'), Modifier::Ctrl) => {
-                self.move_to_line_edge(SearchDirection::Forward)
+                self.move_to_line_edge(TextDirection::Forward)
             }
             (Home, Modifier::Ctrl) | (Char('<'), Modifier::Alt) => self.move_cursor(0),
             (End, Modifier::Ctrl) | (Char('>'), Modifier::Alt) => self.move_cursor(usize::MAX),
@@ -102,22 +107,20 @@ impl PromptEditor {
                 self.backspace()
             }
             (Delete, Modifier::None) | (Char('d'), Modifier::Ctrl) => {
-                self.apply_change(|w| w.erase(SearchDirection::Forward))
+                self.apply_change(|w| w.erase(TextDirection::Forward))
             }
             (Char('w'), Modifier::Ctrl) => {
-                self.apply_change(|w| w.kill_word(SearchDirection::Back, WordKind::NonWhitespace))
+                self.apply_change(|w| w.kill_word(TextDirection::Back, WordKind::NonWhitespace))
             }
             (Backspace, Modifier::Alt | Modifier::Ctrl) => {
-                self.apply_change(|w| w.kill_word(SearchDirection::Back, WordKind::Alphanumeric))
+                self.apply_change(|w| w.kill_word(TextDirection::Back, WordKind::Alphanumeric))
             }
             (Char('d') | Delete, Modifier::Alt) | (Delete, Modifier::Ctrl) => {
-                self.apply_change(|w| w.kill_word(SearchDirection::Forward, WordKind::Alphanumeric))
+                self.apply_change(|w| w.kill_word(TextDirection::Forward, WordKind::Alphanumeric))
             }
-            (Char('u'), Modifier::Ctrl) => {
-                self.apply_change(|w| w.kill_line(SearchDirection::Back))
-            }
+            (Char('u'), Modifier::Ctrl) => self.apply_change(|w| w.kill_line(TextDirection::Back)),
             (Char('k'), Modifier::Ctrl) => {
-                self.apply_change(|w| w.kill_line(SearchDirection::Forward))
+                self.apply_change(|w| w.kill_line(TextDirection::Forward))
             }
             (Char('y'), Modifier::Ctrl) => self.apply_change(super::TextBuffer::yank),
             // The same key, as different terminals report it.
@@ -149,14 +152,14 @@ impl PromptEditor {
 
     /// Submits the prompt. After a `\` at the end of the line, starts a new line instead, because not every terminal
     /// can distinguish Shift-Enter from Enter.
-    fn enter(&mut self) -> EditorOutcome {
+    fn submit_or_break_line(&mut self) -> EditorOutcome {
         let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
         let escapes = text[..cursor]
             .bytes()
             .rev()
             .take_while(|b| *b == b'\\')
             .count();
-        let at_end = self.buffer.line_edge(cursor, SearchDirection::Forward) == cursor;
+        let at_end = self.buffer.line_edge(cursor, TextDirection::Forward) == cursor;
         if at_end && escapes % 2 == 1 {
             self.walk = None;
             self.buffer
@@ -174,7 +177,7 @@ impl PromptEditor {
         if acp_host::terminal_text::clean_line(c.encode_utf8(&mut own)).is_empty() {
             return EditorOutcome::Ignored;
         }
-        if self.buffer.marked().held_bytes() > super::MAX_PROMPT_BYTES {
+        if self.buffer.marked().memory_bytes() > super::MAX_PROMPT_BYTES {
             return self.insert(MarkedText::from(c.to_string()));
         }
         self.walk = None;
@@ -209,15 +212,15 @@ impl PromptEditor {
         self.buffer.cursor() != from
     }
 
-    fn move_by_step(&mut self, way: SearchDirection) -> bool {
-        self.move_cursor(self.buffer.step(self.buffer.cursor(), way))
+    fn move_by_step(&mut self, way: TextDirection) -> bool {
+        self.move_cursor(self.buffer.next_position(self.buffer.cursor(), way))
     }
 
-    fn move_by_word(&mut self, way: SearchDirection) -> bool {
+    fn move_by_word(&mut self, way: TextDirection) -> bool {
         self.move_cursor(self.buffer.word_edge(way, WordKind::Alphanumeric))
     }
 
-    fn move_to_line_edge(&mut self, way: SearchDirection) -> bool {
+    fn move_to_line_edge(&mut self, way: TextDirection) -> bool {
         self.move_cursor(self.buffer.line_edge(self.buffer.cursor(), way))
     }
 
@@ -225,18 +228,18 @@ impl PromptEditor {
         if self.buffer.cursor() == 0 {
             return self.attachments.remove_last();
         }
-        self.apply_change(|w| w.erase(SearchDirection::Back))
+        self.apply_change(|w| w.erase(TextDirection::Back))
     }
 
     /// Moves the cursor one row up or down. From the first or last row, moves to the previous or next prompt in the
     /// history.
-    fn move_vertically(&mut self, way: SearchDirection, goal: Option<u16>) -> bool {
+    fn move_vertically(&mut self, way: TextDirection, goal: Option<u16>) -> bool {
         self.update_layout(self.layout.width);
         let (rows, cursor) = (&self.layout.rows, self.buffer.cursor());
-        let row = row_of(rows, cursor);
+        let row = row_at(rows, cursor);
         let next = match way {
-            SearchDirection::Back => row.checked_sub(1),
-            SearchDirection::Forward => Some(row + 1).filter(|next| *next < rows.len()),
+            TextDirection::Back => row.checked_sub(1),
+            TextDirection::Forward => Some(row + 1).filter(|next| *next < rows.len()),
         };
         let Some(next) = next else {
             return self.walk_history(way);
@@ -249,7 +252,7 @@ impl PromptEditor {
                 .map_or(0, |last| last.column + last.width)
         };
         let goal = goal.unwrap_or_else(column);
-        let to = place(text, rows, next, goal);
+        let to = position_at(text, rows, next, goal);
         if !self.move_cursor(to) {
             // The position is within a mark that spans both rows.
             self.move_by_step(way);
@@ -259,13 +262,13 @@ impl PromptEditor {
     }
 
     /// Shows another prompt from the history, or the text that was being written before.
-    fn walk_history(&mut self, way: SearchDirection) -> bool {
+    fn walk_history(&mut self, way: TextDirection) -> bool {
         let mut walk = match (self.walk.take(), way) {
             (Some(walk), _) => walk,
-            (None, SearchDirection::Forward) => return false,
-            (None, SearchDirection::Back) => {
+            (None, TextDirection::Forward) => return false,
+            (None, TextDirection::Back) => {
                 let entries = self.history.entries();
-                HistoryWalk {
+                HistoryPosition {
                     index: entries.len(),
                     entries,
                     saved_text: self.buffer.marked().clone(),
@@ -273,8 +276,8 @@ impl PromptEditor {
             }
         };
         let at = match way {
-            SearchDirection::Back => walk.index.checked_sub(1),
-            SearchDirection::Forward => Some(walk.index + 1),
+            TextDirection::Back => walk.index.checked_sub(1),
+            TextDirection::Forward => Some(walk.index + 1),
         };
         let Some(at) = at.filter(|at| *at <= walk.entries.len()) else {
             // There is nothing before the oldest prompt.
@@ -284,10 +287,10 @@ impl PromptEditor {
         walk.index = at;
         if let Some(entry) = walk.entries.get(at) {
             self.recall(entry);
-            if way == SearchDirection::Back {
+            if way == TextDirection::Back {
                 // From this position the same key moves on through the history.
                 self.update_layout(self.layout.width);
-                let end = place(self.buffer.text(), &self.layout.rows, 0, u16::MAX);
+                let end = position_at(self.buffer.text(), &self.layout.rows, 0, u16::MAX);
                 self.buffer.move_cursor(end);
             }
             self.walk = Some(walk);
@@ -314,28 +317,28 @@ impl PromptEditor {
         EditorOutcome::Changed
     }
 
-    fn completion_key(&mut self, code: KeyCode, with: Modifier) -> Option<EditorOutcome> {
+    fn handle_completion_key(&mut self, code: KeyCode, with: Modifier) -> Option<EditorOutcome> {
         let completion = self.completion.as_mut()?;
         completion.refresh(&self.files);
         let shown = !completion.rows.is_empty();
         match (code, with) {
             (KeyCode::Up, Modifier::None) | (KeyCode::Char('p'), Modifier::Ctrl) if shown => {
-                completion.pick(true);
+                completion.select_next(true);
             }
             (KeyCode::Down, Modifier::None) | (KeyCode::Char('n'), Modifier::Ctrl) if shown => {
-                completion.pick(false);
+                completion.select_next(false);
             }
             (KeyCode::Esc, Modifier::None) if shown => {
                 self.dismissed_at = Some(completion.trigger.start);
                 self.completion = None;
             }
-            (KeyCode::Enter, Modifier::None) if completion.is_typed() => {
+            (KeyCode::Enter, Modifier::None) if completion.is_fully_typed() => {
                 self.completion = None;
                 return None;
             }
             (KeyCode::Enter | KeyCode::Tab, Modifier::None) => {
                 let start = completion.trigger.start;
-                let Some(taken) = completion.take(&self.files, self.completion_timeout) else {
+                let Some(taken) = completion.choose(&self.files, self.completion_timeout) else {
                     if shown && completion.is_stale() {
                         // The user means to choose a file, so nothing is sent.
                         let why = "still searching for matching files";
@@ -352,18 +355,18 @@ impl PromptEditor {
         Some(EditorOutcome::Changed)
     }
 
-    fn take_completion(&mut self, taken: TakenCompletion, start: usize, tab: bool) {
+    fn take_completion(&mut self, taken: CompletionChoice, start: usize, tab: bool) {
         let cursor = self.buffer.cursor();
         let followed = self.buffer.text()[cursor..].starts_with(char::is_whitespace);
         let (mut inserted, goes_on) = match taken {
-            TakenCompletion::Command(command) => {
+            CompletionChoice::Command(command) => {
                 (MarkedText::from(format!("/{}", command.name)), false)
             }
             // Tab continues into the directory; Enter chooses it.
-            TakenCompletion::File { shown, .. } if tab && shown.ends_with('/') => {
+            CompletionChoice::File { shown, .. } if tab && shown.ends_with('/') => {
                 (MarkedText::from(format!("@{shown}")), true)
             }
-            TakenCompletion::File { shown, path } => {
+            CompletionChoice::File { shown, path } => {
                 let path = self.files.root().join(path);
                 (file_mention(&shown, path), false)
             }
@@ -374,23 +377,23 @@ impl PromptEditor {
         self.walk = None;
         self.buffer.change(start..cursor, inserted);
         if followed && !goes_on {
-            self.move_by_step(SearchDirection::Forward);
+            self.move_by_step(TextDirection::Forward);
         }
         if goes_on {
             self.update_completion();
         }
     }
 
-    fn search_key(&mut self, code: KeyCode, with: Modifier) -> EditorOutcome {
+    fn handle_search_key(&mut self, code: KeyCode, with: Modifier) -> EditorOutcome {
         let Some(search) = &mut self.search else {
             return EditorOutcome::Ignored;
         };
         match (code, with) {
             (KeyCode::Char('r'), Modifier::Ctrl)
             | (KeyCode::Up, Modifier::None)
-            | (KeyCode::Char('p'), Modifier::Ctrl) => search.pick(false),
+            | (KeyCode::Char('p'), Modifier::Ctrl) => search.select_next(false),
             (KeyCode::Char('s' | 'n'), Modifier::Ctrl) | (KeyCode::Down, Modifier::None) => {
-                search.pick(true);
+                search.select_next(true);
             }
             (KeyCode::Esc, _) | (KeyCode::Char('c' | 'g'), Modifier::Ctrl) => self.search = None,
             (KeyCode::Enter | KeyCode::Tab | KeyCode::Right, Modifier::None) => {

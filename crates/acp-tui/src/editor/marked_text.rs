@@ -43,7 +43,7 @@ impl From<String> for MarkedText {
 
 impl MarkedText {
     /// Creates text that consists of a single mark.
-    pub(crate) fn label(label: impl Into<String>, stands: MarkContent) -> Self {
+    pub(crate) fn from_mark(label: impl Into<String>, stands: MarkContent) -> Self {
         let text = label.into();
         let range = 0..text.len();
         let marks = vec![TextMark {
@@ -72,14 +72,14 @@ impl MarkedText {
     }
 
     /// Returns the mark that contains the character at a position.
-    pub(crate) fn mark_over(&self, at: usize) -> Option<&TextMark> {
+    pub(crate) fn mark_containing(&self, at: usize) -> Option<&TextMark> {
         let next = self.marks.partition_point(|mark| mark.range.end <= at);
         let mark = self.marks.get(next)?;
         (mark.range.start <= at).then_some(mark)
     }
 
     /// Returns the memory used by the text and by the content of its marks, in bytes.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let pasted = self.marks.iter().map(|mark| match &mark.content {
             MarkContent::Paste(text) => text.len(),
             MarkContent::File(path) => path.as_os_str().len(),
@@ -89,7 +89,7 @@ impl MarkedText {
 
     /// Returns the text with pasted text in full. File marks stay as displayed.
     pub(crate) fn to_full_text(&self) -> String {
-        let mut expanded = String::with_capacity(self.held_bytes());
+        let mut expanded = String::with_capacity(self.memory_bytes());
         let mut from = 0;
         for mark in &self.marks {
             if let MarkContent::Paste(text) = &mark.content {
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn pasted(label: &str, text: &str) -> MarkedText {
-        MarkedText::label(label, MarkContent::Paste(text.into()))
+        MarkedText::from_mark(label, MarkContent::Paste(text.into()))
     }
 
     #[test]

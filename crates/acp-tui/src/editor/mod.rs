@@ -26,7 +26,7 @@ use acp_host::AttachmentKind;
 
 use self::attach::Attachments;
 pub(crate) use self::complete::FileFinder;
-use self::complete::{CommandItem, Completion, Trigger};
+use self::complete::{CommandItem, Completion, CompletionTrigger};
 pub(crate) use self::draft::PromptDraft;
 pub(crate) use self::history::{HistoryEntry, PromptHistory};
 use self::marked_text::{MarkContent, MarkedText};
@@ -66,7 +66,7 @@ pub(crate) struct PromptEditor {
     /// The position of the `/` or `@` whose completion list the user closed.
     dismissed_at: Option<usize>,
     history: PromptHistory,
-    walk: Option<HistoryWalk>,
+    walk: Option<HistoryPosition>,
     search: Option<HistorySearch>,
     placeholder: String,
     layout: EditorLayout,
@@ -77,7 +77,7 @@ pub(crate) struct PromptEditor {
 }
 
 /// The position in the prompt history while the user browses it.
-struct HistoryWalk {
+struct HistoryPosition {
     entries: Vec<HistoryEntry>,
     /// The index of the displayed prompt.
     index: usize,
@@ -98,7 +98,7 @@ impl PromptEditor {
         let laid = EditorLayout {
             revision: 0,
             width: 80,
-            rows: rows::rows("", 80),
+            rows: rows::wrap_rows("", 80),
         };
         Self {
             buffer: TextBuffer::default(),
@@ -127,7 +127,7 @@ impl PromptEditor {
 
     /// Sets the agent's slash commands (specification: Slash Commands).
     pub(crate) fn set_commands(&mut self, commands: &[AvailableCommand]) {
-        let commands = CommandItem::all(commands);
+        let commands = CommandItem::from_available(commands);
         if commands == self.commands {
             return;
         }
@@ -170,7 +170,7 @@ impl PromptEditor {
             attachments: std::mem::take(&mut self.attachments).files(),
         };
         self.reset_state();
-        if let Err(e) = self.history.add(draft.to_history_entry()) {
+        if let Err(e) = self.history.add(draft.history_entry()) {
             tracing::warn!("cannot save the prompt to history: {e}");
         }
         draft
@@ -208,17 +208,17 @@ impl PromptEditor {
             return EditorOutcome::Changed;
         }
         self.goal_column = None;
-        if text.len() > paste::MOST {
-            let most = paste::MOST / 1024 / 1024;
+        if text.len() > paste::MAX_PASTE_BYTES {
+            let most = paste::MAX_PASTE_BYTES / 1024 / 1024;
             let why = "not pasted: larger than";
             return EditorOutcome::Note(format!("{why} {most} MiB; attach it as a file instead"));
         }
-        if let Some(paths) = paste::paths(text) {
+        if let Some(paths) = paste::parse_paths(text) {
             return self.paste_paths(paths);
         }
-        let text = paste::clean(text);
-        let pasted = match paste::label(&text) {
-            Some(label) => MarkedText::label(label, MarkContent::Paste(text.into())),
+        let text = paste::normalize(text);
+        let pasted = match paste::paste_label(&text) {
+            Some(label) => MarkedText::from_mark(label, MarkContent::Paste(text.into())),
             None => MarkedText::from(text),
         };
         self.insert(pasted)
@@ -258,7 +258,7 @@ impl PromptEditor {
 
     /// Inserts text at the cursor if the limits allow it.
     fn insert(&mut self, more: MarkedText) -> EditorOutcome {
-        if self.buffer.marked().held_bytes() + more.held_bytes() > MAX_PROMPT_BYTES {
+        if self.buffer.marked().memory_bytes() + more.memory_bytes() > MAX_PROMPT_BYTES {
             let most = MAX_PROMPT_BYTES / 1024 / 1024;
             return EditorOutcome::Note(format!("prompt too long (limit: {most} MiB)"));
         }
@@ -270,7 +270,7 @@ impl PromptEditor {
 
     /// Opens or updates the completion list at the cursor after the text has changed.
     fn update_completion(&mut self) {
-        let trigger = Trigger::at(self.buffer.marked(), self.buffer.cursor());
+        let trigger = CompletionTrigger::find_before(self.buffer.marked(), self.buffer.cursor());
         let Some(trigger) = trigger else {
             self.completion = None;
             self.dismissed_at = None;
@@ -302,7 +302,7 @@ impl PromptEditor {
             self.layout = EditorLayout {
                 revision,
                 width,
-                rows: rows::rows(self.buffer.text(), width),
+                rows: rows::wrap_rows(self.buffer.text(), width),
             };
         }
     }
@@ -310,8 +310,8 @@ impl PromptEditor {
 
 impl PromptDraft {
     /// Returns the entry to store in the history. If it would be too long, pasted text is omitted.
-    fn to_history_entry(&self) -> HistoryEntry {
-        let whole = self.marked_text.held_bytes() <= history::WHOLE;
+    fn history_entry(&self) -> HistoryEntry {
+        let whole = self.marked_text.memory_bytes() <= history::MAX_TEXT_BYTES;
         let files = self.marked_text.marks().iter().filter_map(|mark| {
             let label = &self.marked_text.text()[mark.range.clone()];
             let named = matches!(mark.content, MarkContent::File(_));
@@ -322,7 +322,7 @@ impl PromptDraft {
             text: if whole {
                 self.text()
             } else {
-                self.shown().to_owned()
+                self.display_text().to_owned()
             },
         }
     }
@@ -331,7 +331,7 @@ impl PromptDraft {
 /// Returns the mention of a file.
 fn file_mention(shown: &str, path: PathBuf) -> MarkedText {
     let label = format!("@{}", acp_host::terminal_text::clean_line(shown));
-    MarkedText::label(label, MarkContent::File(path))
+    MarkedText::from_mark(label, MarkContent::File(path))
 }
 
 /// Returns the text of a history entry, with marks for the mentioned files that still exist.

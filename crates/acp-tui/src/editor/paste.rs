@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 /// The maximum size of a paste, in bytes.
-pub(crate) const MOST: usize = 1024 * 1024;
+pub(crate) const MAX_PASTE_BYTES: usize = 1024 * 1024;
 /// The number of lines above which pasted text is shown as a label.
 const MAX_INLINE_LINES: usize = 10;
 /// The number of characters above which pasted text is shown as a label.
@@ -12,14 +12,14 @@ const MAX_INLINE_CHARS: usize = 2_000;
 const MAX_PATHS_BYTES: usize = 16 * 1024;
 
 /// Returns the text without escape sequences and with normalized line endings.
-pub(crate) fn clean(text: &str) -> String {
+pub(crate) fn normalize(text: &str) -> String {
     // For a line end, terminals send what the Enter key sends.
     let ended = text.replace("\r\n", "\n").replace('\r', "\n");
     acp_host::terminal_text::clean_text(&ended)
 }
 
 /// Returns the label to show instead of long text, or `None` for short text.
-pub(crate) fn label(text: &str) -> Option<String> {
+pub(crate) fn paste_label(text: &str) -> Option<String> {
     let lines = text.lines().count();
     if lines > MAX_INLINE_LINES {
         return Some(format!("[pasted {lines} lines]"));
@@ -31,7 +31,7 @@ pub(crate) fn label(text: &str) -> Option<String> {
 
 /// Returns the paths if the text consists only of absolute paths of existing files, on one line or several. A path may
 /// be plain, quoted, escaped as for a shell, or a `file://` URL.
-pub(crate) fn paths(text: &str) -> Option<Vec<PathBuf>> {
+pub(crate) fn parse_paths(text: &str) -> Option<Vec<PathBuf>> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_PATHS_BYTES {
         return None;
@@ -88,12 +88,15 @@ mod tests {
 
     #[test]
     fn long_text_is_counted_and_short_text_is_not() {
-        assert_eq!(label("one line"), None);
-        assert_eq!(label(&"x\n".repeat(10)), None);
-        assert_eq!(label(&"x\n".repeat(240)), Some("[pasted 240 lines]".into()));
+        assert_eq!(paste_label("one line"), None);
+        assert_eq!(paste_label(&"x\n".repeat(10)), None);
+        assert_eq!(
+            paste_label(&"x\n".repeat(240)),
+            Some("[pasted 240 lines]".into())
+        );
         let long = "你".repeat(2_001);
-        assert_eq!(label(&long), Some("[pasted 2001 characters]".into()));
-        assert_eq!(clean("a\r\rb\r\nc\u{1b}[31m\u{202e}d"), "a\n\nb\ncd");
+        assert_eq!(paste_label(&long), Some("[pasted 2001 characters]".into()));
+        assert_eq!(normalize("a\r\rb\r\nc\u{1b}[31m\u{202e}d"), "a\n\nb\ncd");
     }
 
     #[test]
@@ -113,18 +116,18 @@ mod tests {
             format!("file://{root}/my%20picture.png"),
             format!("file://localhost{root}/my%20picture.png"),
         ] {
-            assert_eq!(paths(&written), Some(vec![one.clone()]), "{written}");
+            assert_eq!(parse_paths(&written), Some(vec![one.clone()]), "{written}");
         }
         let both = Some(vec![one.clone(), two.clone()]);
         assert_eq!(
-            paths(&format!("{root}/my\\ picture.png {root}/ü.txt")),
+            parse_paths(&format!("{root}/my\\ picture.png {root}/ü.txt")),
             both
         );
         let lines = format!("{root}/my picture.png\nfile://{root}/%C3%BC.txt");
-        assert_eq!(paths(&lines), both);
+        assert_eq!(parse_paths(&lines), both);
         for other in ["", "/", "relative.txt", "see /tmp", "it's", "file://%zz/"] {
-            assert_eq!(paths(other), None, "{other}");
+            assert_eq!(parse_paths(other), None, "{other}");
         }
-        assert_eq!(paths(&format!("{root}/gone.txt")), None);
+        assert_eq!(parse_paths(&format!("{root}/gone.txt")), None);
     }
 }

@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::rows::{clusters, columns};
+use super::rows::{clusters, column_count};
 use crate::Theme;
 
 /// The maximum number of rows shown at once.
-pub(crate) const ROWS: u16 = 8;
+pub(crate) const MAX_ROWS: u16 = 8;
 
 /// A row of a completion list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl CompletionPopup<'_> {
     /// Draws the list directly above the editor, over whatever is there, with as many rows as fit.
     pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
         let room = editor.y.saturating_sub(buf.area.y);
-        let shown = (self.rows.len().min(usize::from(ROWS)) as u16).min(room.saturating_sub(1));
+        let shown = (self.rows.len().min(usize::from(MAX_ROWS)) as u16).min(room.saturating_sub(1));
         if shown == 0 || editor.width == 0 {
             return;
         }
@@ -43,7 +43,10 @@ impl CompletionPopup<'_> {
         let top = editor.y - shown - 1;
         let area = Rect::new(editor.x, top, editor.width, shown + 1).intersection(buf.area);
         let labels = self.rows.iter().skip(first).take(usize::from(shown));
-        let labels = labels.map(|row| columns(&row.label)).max().unwrap_or(0);
+        let labels = labels
+            .map(|row| column_count(&row.label))
+            .max()
+            .unwrap_or(0);
         // The details are aligned in a column, unless labels are long.
         let labels = labels.min(area.width.saturating_sub(4) / 2);
         for y in area.rows() {
@@ -85,7 +88,7 @@ impl PopupRow {
         let for_label = if self.detail.is_empty() {
             room
         } else {
-            let own = columns(&self.label);
+            let own = column_count(&self.label);
             own.min(room.saturating_sub(3).max(room / 2))
         };
         let end = self.draw_label(area.x + 1, area.y, for_label, buf, theme);
@@ -94,12 +97,12 @@ impl PopupRow {
         }
         let at = end.max(area.x + 1 + labels).saturating_add(2);
         let left = (area.x + 1 + room).saturating_sub(at);
-        cut(buf, at, area.y, &self.detail, left, theme.dim);
+        draw_truncated(buf, at, area.y, &self.detail, left, theme.dim);
     }
 
     /// Draws a label and returns the column after it.
     fn draw_label(&self, x: u16, y: u16, room: u16, buf: &mut Buffer, theme: &Theme) -> u16 {
-        let all = columns(&self.label);
+        let all = column_count(&self.label);
         let skipped = if all > room && self.end_first {
             all - room + 1
         } else {
@@ -141,11 +144,18 @@ impl PopupRow {
 }
 
 /// Draws as much of the text as fits, ending with `…` if it is truncated. Returns the column after it.
-pub(crate) fn cut(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style: Style) -> u16 {
+pub(crate) fn draw_truncated(
+    buf: &mut Buffer,
+    x: u16,
+    y: u16,
+    text: &str,
+    room: u16,
+    style: Style,
+) -> u16 {
     if room == 0 {
         return x;
     }
-    if columns(text) <= room {
+    if column_count(text) <= room {
         return buf.set_stringn(x, y, text, usize::from(room), style).0;
     }
     let most = usize::from(room - 1);

@@ -47,7 +47,7 @@ fn cluster_width(cluster: &str, column: u16) -> u16 {
 }
 
 /// Returns the number of columns that text takes at the start of a row.
-pub(crate) fn columns(row: &str) -> u16 {
+pub(crate) fn column_count(row: &str) -> u16 {
     let last = clusters(row).last();
     last.map_or(0, |last| last.column.saturating_add(last.width))
 }
@@ -57,7 +57,7 @@ pub(crate) fn columns(row: &str) -> u16 {
 ///
 /// A row is one column shorter than the width, so that the cursor fits after it. White space after the last word of a
 /// row stays on that row, even if it does not fit.
-pub(crate) fn rows(text: &str, width: u16) -> Vec<Range<usize>> {
+pub(crate) fn wrap_rows(text: &str, width: u16) -> Vec<Range<usize>> {
     let most = width.saturating_sub(1).max(1);
     let mut rows = Vec::new();
     let mut start = 0;
@@ -87,7 +87,7 @@ fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
             let broken = end.take().filter(|end| *end > start).unwrap_or(offset);
             rows.push(at + start..at + broken);
             start = broken;
-            column = columns(&line[start..offset]);
+            column = column_count(&line[start..offset]);
         }
         column = column.saturating_add(cluster_width(cluster, column));
         if wide {
@@ -98,13 +98,13 @@ fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
 }
 
 /// Returns the row that contains a position. A position between two rows belongs to the second one.
-pub(crate) fn row_of(rows: &[Range<usize>], at: usize) -> usize {
+pub(crate) fn row_at(rows: &[Range<usize>], at: usize) -> usize {
     let after = rows.partition_point(|row| row.start <= at);
     after.saturating_sub(1)
 }
 
 /// Returns the position in a row that is nearest to a column.
-pub(crate) fn place(text: &str, rows: &[Range<usize>], row: usize, column: u16) -> usize {
+pub(crate) fn position_at(text: &str, rows: &[Range<usize>], row: usize, column: u16) -> usize {
     let Some(range) = rows.get(row) else {
         return text.len();
     };
@@ -129,7 +129,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn wrapped(text: &str, width: u16) -> Vec<&str> {
-        rows(text, width).into_iter().map(|r| &text[r]).collect()
+        wrap_rows(text, width)
+            .into_iter()
+            .map(|r| &text[r])
+            .collect()
     }
 
     #[test]
@@ -141,28 +144,28 @@ mod tests {
         assert_eq!(wrapped("见字如面。好", 7), ["见字如", "面。好"]);
         assert_eq!(wrapped("\tx", 5), ["\t", "x"]);
         // A family emoji is one character of two columns.
-        assert_eq!(columns("👨‍👩‍👧x"), 3);
+        assert_eq!(column_count("👨‍👩‍👧x"), 3);
         assert_eq!(wrapped("👨‍👩‍👧👨‍👩‍👧", 4), ["👨‍👩‍👧", "👨‍👩‍👧"]);
     }
 
     #[test]
     fn places_are_found_by_row_and_column() {
         let text = "ab 你好 cd";
-        let rows = rows(text, 5);
+        let rows = wrap_rows(text, 5);
         assert_eq!(rows.len(), 3);
-        assert_eq!(place(text, &rows, 0, 1), 1);
+        assert_eq!(position_at(text, &rows, 0, 1), 1);
         // Both columns of a wide character belong to it.
-        assert_eq!(place(text, &rows, 1, 0), 3);
-        assert_eq!(place(text, &rows, 1, 1), 3);
-        assert_eq!(place(text, &rows, 1, 2), 6);
-        assert_eq!(place(text, &rows, 2, 50), text.len());
-        assert_eq!(row_of(&rows, rows[1].start), 1);
+        assert_eq!(position_at(text, &rows, 1, 0), 3);
+        assert_eq!(position_at(text, &rows, 1, 1), 3);
+        assert_eq!(position_at(text, &rows, 1, 2), 6);
+        assert_eq!(position_at(text, &rows, 2, 50), text.len());
+        assert_eq!(row_at(&rows, rows[1].start), 1);
     }
 
     proptest! {
         #[test]
         fn no_row_is_too_wide_and_nothing_is_lost(text in "(\\PC|[ \t\n\u{200d}\u{301}\u{1f469}你a-c]){0,80}", width in 1u16..200) {
-            let rows = rows(&text, width);
+            let rows = wrap_rows(&text, width);
             let mut end = 0;
             for row in &rows {
                 let between = &text[end..row.start];
@@ -170,11 +173,11 @@ mod tests {
                 end = row.end;
                 let shown = text[row.clone()].trim_end();
                 let one = shown.graphemes(true).count() <= 1;
-                prop_assert!(one || columns(shown) < width.max(2), "{:?}", shown);
+                prop_assert!(one || column_count(shown) < width.max(2), "{:?}", shown);
             }
             prop_assert_eq!(end, text.len());
             for (at, _) in text.grapheme_indices(true) {
-                let row = row_of(&rows, at);
+                let row = row_at(&rows, at);
                 prop_assert!(rows[row].start <= at && at <= rows[row].end);
             }
         }

@@ -65,7 +65,7 @@ impl HistorySearch {
     }
 
     /// Selects the next newer or older match, if there is one.
-    pub(crate) fn pick(&mut self, newer: bool) {
+    pub(crate) fn select_next(&mut self, newer: bool) {
         let last = self.matches.len().saturating_sub(1);
         self.selected_index = if newer {
             self.selected_index.saturating_sub(1)
@@ -131,10 +131,10 @@ mod tests {
         let labels: Vec<_> = search.rows.iter().map(|row| &row.label).collect();
         assert_eq!(labels, ["test the fix", "fix the Test"]);
         assert_eq!(search.rows[0].match_indices, [0, 1, 9, 10, 11]);
-        search.pick(false);
-        search.pick(false);
+        search.select_next(false);
+        search.select_next(false);
         assert_eq!(search.take().unwrap().text, "fix the Test");
-        search.pick(true);
+        search.select_next(true);
         assert_eq!(search.take().unwrap().text, "test the fix");
         search.type_text("nowhere");
         assert!(search.take().is_none());

@@ -60,7 +60,7 @@ impl EditorFixture {
                     (KeyCode::Char(c), KeyModifiers::NONE)
                 }
             };
-            last = self.editor.key(KeyEvent::new(code, modifiers));
+            last = self.editor.handle_key(KeyEvent::new(code, modifiers));
         }
         last
     }
@@ -93,7 +93,7 @@ impl EditorFixture {
 
     fn said(&mut self, takes: &PromptCapabilities) -> serde_json::Value {
         let draft = self.editor.take();
-        serde_json::to_value(draft.content(takes).unwrap()).unwrap()
+        serde_json::to_value(draft.build_content(takes).unwrap()).unwrap()
     }
 }
 
@@ -294,7 +294,7 @@ fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
     assert_eq!(w.text(), "x\n".repeat(12));
     w.editor.take();
 
-    let huge = "x".repeat(paste::MOST + 1);
+    let huge = "x".repeat(paste::MAX_PASTE_BYTES + 1);
     let EditorOutcome::Note(why) = w.editor.paste(&huge) else {
         panic!("it is pasted");
     };
@@ -426,7 +426,7 @@ fn a_draft_comes_back_as_it_was() {
     w.editor.paste(&"x\n".repeat(20));
     let draft = w.editor.take();
     assert_eq!(
-        (draft.shown(), draft.attachments().len()),
+        (draft.display_text(), draft.attachments().len()),
         ("[pasted 20 lines]", 1)
     );
     w.keys("something else");

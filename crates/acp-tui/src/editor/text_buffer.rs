@@ -22,7 +22,7 @@ pub(crate) struct TextBuffer {
     kill_buffer: MarkedText,
     undo: VecDeque<UndoStep>,
     redo: Vec<UndoStep>,
-    last_edit: LastEdit,
+    last_edit: EditKind,
     /// Incremented with each change of the text.
     revision: u64,
 }
@@ -39,7 +39,7 @@ struct UndoStep {
 
 /// The kind of the last edit. An edit of the same kind may join its undo step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum LastEdit {
+enum EditKind {
     #[default]
     Other,
     Insert,
@@ -49,7 +49,7 @@ enum LastEdit {
 
 /// A direction in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SearchDirection {
+pub(crate) enum TextDirection {
     Back,
     Forward,
 }
@@ -86,7 +86,7 @@ impl TextBuffer {
         self.marked_text = marked;
         self.undo.clear();
         self.redo.clear();
-        self.last_edit = LastEdit::Other;
+        self.last_edit = EditKind::Other;
         self.revision += 1;
     }
 
@@ -118,14 +118,14 @@ impl TextBuffer {
         self.cursor = change.start + change.inserted.len();
         self.undo.push_back(change);
         self.redo.clear();
-        self.last_edit = LastEdit::Other;
+        self.last_edit = EditKind::Other;
         self.revision += 1;
         self.drop_old_steps();
     }
 
     /// Drops the oldest undo steps if the limits are exceeded.
     fn drop_old_steps(&mut self) {
-        let held = |c: &UndoStep| c.removed.held_bytes() + c.inserted.held_bytes();
+        let held = |c: &UndoStep| c.removed.memory_bytes() + c.inserted.memory_bytes();
         let mut all: usize = self.undo.iter().map(held).sum();
         while self.undo.len() > MAX_UNDO_STEPS || all > MAX_UNDO_BYTES {
             let Some(gone) = self.undo.pop_front() else {
@@ -141,7 +141,7 @@ impl TextBuffer {
 
     /// Inserts one typed character. A word and the whitespace after it form one undo step.
     pub(crate) fn type_char(&mut self, c: char) {
-        let joins = self.last_edit == LastEdit::Insert
+        let joins = self.last_edit == EditKind::Insert
             && self.undo.back().is_some_and(|change| {
                 change.start + change.inserted.len() == self.cursor
                     && (c.is_whitespace() || !change.inserted.text.ends_with(char::is_whitespace))
@@ -154,16 +154,16 @@ impl TextBuffer {
             before.inserted.push(&now.inserted);
             self.undo.push_back(before);
         }
-        self.last_edit = LastEdit::Insert;
+        self.last_edit = EditKind::Insert;
     }
 
     /// Deletes the cluster or mark next to the cursor. Returns `false` if there is none.
-    pub(crate) fn erase(&mut self, way: SearchDirection) -> bool {
-        let range = self.range_to(self.step(self.cursor, way));
+    pub(crate) fn erase(&mut self, way: TextDirection) -> bool {
+        let range = self.range_to(self.next_position(self.cursor, way));
         if range.is_empty() {
             return false;
         }
-        let joins = way == SearchDirection::Back && self.last_edit == LastEdit::Erase;
+        let joins = way == TextDirection::Back && self.last_edit == EditKind::Erase;
         let before = if joins { self.undo.pop_back() } else { None };
         self.change(range, MarkedText::default());
         if let Some(mut before) = before
@@ -174,8 +174,8 @@ impl TextBuffer {
             before.removed = now.removed;
             self.undo.push_back(before);
         }
-        if way == SearchDirection::Back {
-            self.last_edit = LastEdit::Erase;
+        if way == TextDirection::Back {
+            self.last_edit = EditKind::Erase;
         }
         true
     }
@@ -187,7 +187,7 @@ impl TextBuffer {
         if range.is_empty() {
             return false;
         }
-        let (joins, back) = (self.last_edit == LastEdit::Kill, to < self.cursor);
+        let (joins, back) = (self.last_edit == EditKind::Kill, to < self.cursor);
         self.change(range, MarkedText::default());
         let Some(change) = self.undo.back() else {
             return true;
@@ -200,19 +200,19 @@ impl TextBuffer {
             killed.push(&later);
         }
         self.kill_buffer = killed;
-        self.last_edit = LastEdit::Kill;
+        self.last_edit = EditKind::Kill;
         true
     }
 
-    pub(crate) fn kill_word(&mut self, way: SearchDirection, words: WordKind) -> bool {
+    pub(crate) fn kill_word(&mut self, way: TextDirection, words: WordKind) -> bool {
         self.kill(self.word_edge(way, words))
     }
 
     /// Kills the text up to the end or the start of the line. If the cursor is already there, kills the line break.
-    pub(crate) fn kill_line(&mut self, way: SearchDirection) -> bool {
+    pub(crate) fn kill_line(&mut self, way: TextDirection) -> bool {
         let to = self.line_edge(self.cursor, way);
         self.kill(if to == self.cursor {
-            self.step(self.cursor, way)
+            self.next_position(self.cursor, way)
         } else {
             to
         })
@@ -234,7 +234,7 @@ impl TextBuffer {
         self.marked_text.replace(range, &change.removed);
         self.cursor = change.cursor_before;
         self.redo.push(change);
-        self.last_edit = LastEdit::Other;
+        self.last_edit = EditKind::Other;
         self.revision += 1;
         true
     }
@@ -248,7 +248,7 @@ impl TextBuffer {
         self.marked_text.replace(range, &change.inserted);
         self.cursor = change.start + change.inserted.len();
         self.undo.push_back(change);
-        self.last_edit = LastEdit::Other;
+        self.last_edit = EditKind::Other;
         self.revision += 1;
         true
     }
@@ -256,22 +256,22 @@ impl TextBuffer {
     /// Moves the cursor to a position, or, if that is inside a mark, to the nearer end of the mark.
     pub(crate) fn move_cursor(&mut self, to: usize) {
         let to = to.min(self.marked_text.len());
-        self.cursor = match self.marked_text.mark_over(to) {
+        self.cursor = match self.marked_text.mark_containing(to) {
             Some(mark) if mark.range.start < to => {
                 let Range { start, end } = mark.range;
                 if to - start < end - to { start } else { end }
             }
             _ => to,
         };
-        self.last_edit = LastEdit::Other;
+        self.last_edit = EditKind::Other;
     }
 
     /// Returns the next cursor position in a direction.
-    pub(crate) fn step(&self, from: usize, way: SearchDirection) -> usize {
+    pub(crate) fn next_position(&self, from: usize, way: TextDirection) -> usize {
         let (text, marks) = (&self.marked_text.text, &self.marked_text.marks);
         // Clusters are searched between marks, because none extends across the edge of a mark.
         match way {
-            SearchDirection::Back => {
+            TextDirection::Back => {
                 let behind = marks.partition_point(|mark| mark.range.end <= from);
                 let mark = behind.checked_sub(1).and_then(|index| marks.get(index));
                 if let Some(mark) = mark.filter(|mark| mark.range.end == from) {
@@ -281,7 +281,7 @@ impl TextBuffer {
                 let cluster = text[since..from].graphemes(true).next_back();
                 from - cluster.map_or(0, str::len)
             }
-            SearchDirection::Forward => {
+            TextDirection::Forward => {
                 let next = marks.partition_point(|mark| mark.range.start < from);
                 let mark = marks.get(next);
                 if let Some(mark) = mark.filter(|mark| mark.range.start == from) {
@@ -295,16 +295,16 @@ impl TextBuffer {
     }
 
     /// Returns the far end of the word next to the cursor. A mark counts as a word.
-    pub(crate) fn word_edge(&self, way: SearchDirection, words: WordKind) -> usize {
+    pub(crate) fn word_edge(&self, way: TextDirection, words: WordKind) -> usize {
         let mut at = self.cursor;
         let mut within = false;
         loop {
-            let next = self.step(at, way);
+            let next = self.next_position(at, way);
             if next == at {
                 return at;
             }
             let unit = at.min(next)..at.max(next);
-            if self.marked_text.mark_over(unit.start).is_some() {
+            if self.marked_text.mark_containing(unit.start).is_some() {
                 return if within { at } else { next };
             }
             let of_word = |c: char| match words {
@@ -321,11 +321,11 @@ impl TextBuffer {
     }
 
     /// Returns the start or the end of the line.
-    pub(crate) fn line_edge(&self, of: usize, way: SearchDirection) -> usize {
+    pub(crate) fn line_edge(&self, of: usize, way: TextDirection) -> usize {
         let text = &self.marked_text.text;
         match way {
-            SearchDirection::Back => text[..of].rfind('\n').map_or(0, |end| end + 1),
-            SearchDirection::Forward => text[of..].find('\n').map_or(text.len(), |end| of + end),
+            TextDirection::Back => text[..of].rfind('\n').map_or(0, |end| end + 1),
+            TextDirection::Forward => text[of..].find('\n').map_or(text.len(), |end| of + end),
         }
     }
 

@@ -59,7 +59,7 @@ fn find_replacements(text: &str, dialect: Options) -> Vec<Replacement> {
     for (event, range) in Parser::new_ext(text, dialect).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
-                edits.extend(lower_heading(text, range, level));
+                edits.extend(demote_heading(text, range, level));
             }
             Event::Html(_) | Event::InlineHtml(_) => {
                 edits.extend(escape_html(text, range));
@@ -92,7 +92,7 @@ fn apply(text: &mut String, mut edits: Vec<Replacement>) {
 }
 
 /// Lowers a heading that has one of the document's own levels.
-fn lower_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
+fn demote_heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Replacement> {
     if level > HeadingLevel::H3 {
         return None;
     }

@@ -67,7 +67,7 @@ fn a_conversation_is_shown_in_its_order() {
     let id = TerminalId::from("t");
     thread.start_terminal(&id, "cargo test", None);
     thread.append_terminal_output(&id, "\u{1b}[31mfailed\u{1b}[0m: ````\n");
-    thread.exit_terminal(&id, &TerminalExitStatus::new().exit_code(3u32));
+    thread.set_terminal_exit_status(&id, &TerminalExitStatus::new().exit_code(3u32));
     let expected = "\
 # Mend \\*it\\*
 

@@ -13,7 +13,7 @@ use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 use super::PixelSize;
 
 /// The maximum length of image data to decode, in characters of base64.
-pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
+pub(crate) const MAX_BASE64_LEN: usize = 32 * 1024 * 1024;
 
 /// The maximum number of pixels in an image to decode.
 pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
@@ -52,8 +52,11 @@ pub(super) fn decode(data: &str, room: PixelSize) -> Result<RgbaImage, String> {
             MOST_PIXELS / 1_000_000
         )
     };
-    if data.len() > LONGEST {
-        return Err(format!("too large: more than {} MB", LONGEST / 1024 / 1024));
+    if data.len() > MAX_BASE64_LEN {
+        return Err(format!(
+            "too large: more than {} MB",
+            MAX_BASE64_LEN / 1024 / 1024
+        ));
     }
     let mut encoded = data.as_bytes().to_vec();
     encoded.retain(|byte| !byte.is_ascii_whitespace());
@@ -102,8 +105,8 @@ fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaIma
             | Orientation::Rotate270FlipH
     );
     let to = match lies {
-        true => fit(of.swap_axes(), room).swap_axes(),
-        false => fit(of, room),
+        true => fit_size(of.swap_axes(), room).swap_axes(),
+        false => fit_size(of, room),
     };
     // First a rough scaling that takes little memory, then a precise one.
     if of.width > to.width.saturating_mul(3) || of.height > to.height.saturating_mul(3) {
@@ -123,7 +126,7 @@ fn scale(mut image: DynamicImage, held: Orientation, room: PixelSize) -> RgbaIma
 }
 
 /// Returns the largest size with the same proportions that fits into `room`.
-fn fit(of: PixelSize, room: PixelSize) -> PixelSize {
+fn fit_size(of: PixelSize, room: PixelSize) -> PixelSize {
     let (width, height) = (u64::from(of.width).max(1), u64::from(of.height).max(1));
     let (most_width, most_height) = (u64::from(room.width), u64::from(room.height));
     if width <= most_width && height <= most_height {

@@ -1,6 +1,6 @@
 //! Detects from the environment which image protocol the terminal supports.
 
-use acp_config::Images;
+use acp_config::ImageMode;
 
 use super::query::TerminalReply;
 use super::{ColorDepth, ImageProtocol, PixelSize};
@@ -19,9 +19,9 @@ pub(crate) enum ImageSupport {
 
 impl ImageSupport {
     /// Returns the image support after the terminal has replied or the query has timed out.
-    pub(crate) fn answered(self, answer: TerminalReply) -> Self {
+    pub(crate) fn with_reply(self, answer: TerminalReply) -> Self {
         match self {
-            Self::QuerySixel(_) if answer.sixel => {
+            Self::QuerySixel(_) if answer.supports_sixel => {
                 Self::Known(Some(ImageProtocol::Sixel { tmux: false }))
             }
             Self::QuerySixel(otherwise) => Self::Known(otherwise),
@@ -33,7 +33,7 @@ impl ImageSupport {
 
 /// Detects image support without querying the terminal. `cell` is the size of a cell, if known.
 pub(crate) fn detect(
-    wanted: Images,
+    wanted: ImageMode,
     colors: Colors,
     cell: Option<PixelSize>,
     variable: impl Fn(&str) -> Option<String>,
@@ -53,15 +53,15 @@ pub(crate) fn detect(
     // kitty's protocol encodes the number of an image as the color of its cells.
     let kitty = (colors != Colors::None).then_some(ImageProtocol::Kitty { tmux });
     match wanted {
-        Images::Off => return ImageSupport::Known(None),
-        Images::Kitty => return ImageSupport::Known(kitty),
-        Images::Iterm2 => return ImageSupport::Known(Some(ImageProtocol::Iterm2 { tmux })),
-        Images::Sixel if cell.is_some() => {
+        ImageMode::Off => return ImageSupport::Known(None),
+        ImageMode::Kitty => return ImageSupport::Known(kitty),
+        ImageMode::Iterm2 => return ImageSupport::Known(Some(ImageProtocol::Iterm2 { tmux })),
+        ImageMode::Sixel if cell.is_some() => {
             return ImageSupport::Known(Some(ImageProtocol::Sixel { tmux }));
         }
-        Images::Sixel => return ImageSupport::QueryCellSize(ImageProtocol::Sixel { tmux }),
-        Images::Blocks => return ImageSupport::Known(blocks),
-        Images::Auto => {}
+        ImageMode::Sixel => return ImageSupport::QueryCellSize(ImageProtocol::Sixel { tmux }),
+        ImageMode::Blocks => return ImageSupport::Known(blocks),
+        ImageMode::Auto => {}
     }
     // A multiplexer answers queries itself, whatever the outer terminal supports.
     if tmux || set("STY") || term.starts_with("screen") || term.starts_with("tmux") {
@@ -98,7 +98,7 @@ mod tests {
         height: 16,
     });
 
-    fn found(wanted: Images, colors: Colors, set: &[(&str, &str)]) -> ImageSupport {
+    fn found(wanted: ImageMode, colors: Colors, set: &[(&str, &str)]) -> ImageSupport {
         detect(wanted, colors, CELL, |name| {
             let found = set.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn auto(set: &[(&str, &str)]) -> ImageSupport {
-        found(Images::Auto, Colors::Full, set)
+        found(ImageMode::Auto, Colors::Full, set)
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
             ImageSupport::Known(Some(ImageProtocol::Blocks(ColorDepth::Rgb)))
         );
         // The user knows whether the multiplexer passes on unknown sequences.
-        let wanted = found(Images::Kitty, Colors::Full, &set);
+        let wanted = found(ImageMode::Kitty, Colors::Full, &set);
         assert_eq!(
             wanted,
             ImageSupport::Known(Some(ImageProtocol::Kitty { tmux: true }))
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn without_enough_colors_there_are_no_blocks() {
-        let of = |colors, term| found(Images::Blocks, colors, &[("TERM", term)]);
+        let of = |colors, term| found(ImageMode::Blocks, colors, &[("TERM", term)]);
         let indexed = Some(ImageProtocol::Blocks(ColorDepth::Indexed));
         assert_eq!(
             of(Colors::Ansi16, "xterm-256color"),
@@ -159,14 +159,14 @@ mod tests {
         );
         // Nor are there colors to encode the numbers of kitty's images in. Sixels have their own.
         let no_color = |wanted| found(wanted, Colors::None, &[]);
-        assert_eq!(no_color(Images::Kitty), ImageSupport::Known(None));
+        assert_eq!(no_color(ImageMode::Kitty), ImageSupport::Known(None));
         let sixel = ImageSupport::Known(Some(ImageProtocol::Sixel { tmux: false }));
-        assert_eq!(no_color(Images::Sixel), sixel);
+        assert_eq!(no_color(ImageMode::Sixel), sixel);
     }
 
     #[test]
     fn sixels_of_an_unknown_size_are_asked_for_theirs() {
-        let found = detect(Images::Sixel, Colors::Full, None, |_| None);
+        let found = detect(ImageMode::Sixel, Colors::Full, None, |_| None);
         assert_eq!(
             found,
             ImageSupport::QueryCellSize(ImageProtocol::Sixel { tmux: false })

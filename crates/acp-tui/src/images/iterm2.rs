@@ -9,7 +9,7 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder as _, RgbaImage, imageops};
 
 /// Encodes each row of cells separately, so that each can be drawn without the others.
-pub(super) fn rows(
+pub(super) fn encode_rows(
     image: &RgbaImage,
     columns: u16,
     cell_height: u32,
@@ -19,7 +19,7 @@ pub(super) fn rows(
     let mut rows = Vec::new();
     for row in 0..count {
         let part = imageops::crop_imm(image, 0, row * cell_height, width, cell_height);
-        let png = png(&part.to_image())?;
+        let png = encode_png(&part.to_image())?;
         let size = png.len();
         let data = STANDARD.encode(png);
         rows.push(format!(
@@ -30,7 +30,7 @@ pub(super) fn rows(
 }
 
 /// Encodes an image as PNG.
-pub(super) fn png(image: &RgbaImage) -> Result<Vec<u8>, String> {
+pub(super) fn encode_png(image: &RgbaImage) -> Result<Vec<u8>, String> {
     let mut png = Cursor::new(Vec::new());
     let encoder =
         PngEncoder::new_with_quality(&mut png, CompressionType::Fast, FilterType::Adaptive);
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn each_row_is_a_file_of_one_row() {
         let image = crate::images::tests::halves(40, 40);
-        let rows = rows(&image, 5, 20).unwrap();
+        let rows = encode_rows(&image, 5, 20).unwrap();
         assert_eq!(rows.len(), 2);
         for (row, color) in rows.iter().zip([[255, 0, 0, 255], [0, 0, 255, 255]]) {
             let head = "\x1b]1337;File=inline=1;size=";

@@ -101,7 +101,7 @@ impl KittyImage {
 }
 
 /// Deletes an image from the terminal, if the terminal has it.
-pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn delete_image(id: u32, out: &mut impl Write) -> io::Result<()> {
     let mut sent = SENT_IMAGES.lock().unwrap_or_else(PoisonError::into_inner);
     match sent.iter().position(|sent| sent.id == id) {
         Some(at) => delete(&sent.swap_remove(at), out),
@@ -110,7 +110,7 @@ pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Deletes all images from the terminal. Never blocks, because the panic hook calls it too.
-pub(crate) fn forget_all(out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn delete_all_images(out: &mut impl Write) -> io::Result<()> {
     let Ok(mut sent) = SENT_IMAGES.try_lock() else {
         return Ok(());
     };
@@ -149,10 +149,10 @@ mod tests {
         );
         picture.send(false, &mut out).unwrap();
         assert!(out.is_empty(), "it is there already");
-        forget(picture.id, &mut out).unwrap();
+        delete_image(picture.id, &mut out).unwrap();
         assert_eq!(out, b"\x1b_Gq=2,a=d,d=I,i=66051\x1b\\");
         out.clear();
-        forget(picture.id, &mut out).unwrap();
+        delete_image(picture.id, &mut out).unwrap();
         assert!(out.is_empty(), "it was there once");
     }
 

@@ -20,7 +20,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 
-pub(crate) use decode::{LONGEST, MOST_PIXELS, is_guarded};
+pub(crate) use decode::{MAX_BASE64_LEN, MOST_PIXELS, is_guarded};
 pub(crate) use detect::{ImageSupport, detect};
 pub(crate) use store::{ImageRow, ImageStore};
 
@@ -232,13 +232,13 @@ impl DecodeTask {
                 id: self.id,
                 columns,
                 rows,
-                data: STANDARD.encode(iterm2::png(&image)?),
+                data: STANDARD.encode(iterm2::encode_png(&image)?),
             }),
             ImageProtocol::Sixel { tmux } => {
-                strips(sixel::rows(&image, canvas.cell_size.height), tmux)
+                strips(sixel::encode_rows(&image, canvas.cell_size.height), tmux)
             }
             ImageProtocol::Iterm2 { tmux } => {
-                let rows = iterm2::rows(&image, columns, canvas.cell_size.height)?;
+                let rows = iterm2::encode_rows(&image, columns, canvas.cell_size.height)?;
                 strips(rows, tmux)
             }
         })

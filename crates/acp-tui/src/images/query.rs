@@ -29,13 +29,13 @@ const PASTE_END: &[u8] = b"\x1b[201~";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TerminalReply {
     /// Whether the terminal supports sixels.
-    pub(crate) sixel: bool,
+    pub(crate) supports_sixel: bool,
     /// The terminal's cell size.
     pub(crate) cell: Option<PixelSize>,
 }
 
 /// Queries the cell size and the device attributes. All terminals reply to the latter.
-pub(crate) fn ask(out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn send_queries(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\x1b[16t\x1b[c")?;
     out.flush()
 }
@@ -131,7 +131,7 @@ impl QueryInput {
             [0x1b, b'[', b'?', attributes @ .., b'c'] => {
                 self.answered = true;
                 // The first number is the terminal's conformance level.
-                self.reply.sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
+                self.reply.supports_sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
             }
             [0x1b, b'[', size @ .., b't'] => {
                 if let [6, height @ 1..=512, width @ 1..=512] = *numbers(size) {
@@ -266,7 +266,7 @@ mod tests {
     fn a_terminal_says_that_it_has_sixels_and_how_large_its_cells_are() {
         let (heard, _) = heard(b"\x1b[6;17;9t\x1b[?64;1;4;22c");
         let (answer, typed) = heard.finish();
-        assert!(answer.sixel);
+        assert!(answer.supports_sixel);
         let cell = PixelSize {
             width: 9,
             height: 17,
@@ -280,7 +280,7 @@ mod tests {
         for without in [&b"\x1b[?4c"[..], b"\x1b[?1;2c", b"\x1b[?62;22;44c"] {
             let (heard, _) = heard(without);
             assert!(heard.is_complete());
-            assert!(!heard.reply.sixel);
+            assert!(!heard.reply.supports_sixel);
         }
         // An invalid size is ignored.
         let (heard, _) = heard(b"\x1b[6;0;0t\x1b[?1;2c");
@@ -293,7 +293,7 @@ mod tests {
         let (heard, read) = heard(typed.as_bytes());
         assert_eq!(&typed[read..], "behind");
         let (answer, typed) = heard.finish();
-        assert!(answer.sixel);
+        assert!(answer.supports_sixel);
         let keys = [
             "Char('h')",
             "Char('é')",

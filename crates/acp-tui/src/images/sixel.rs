@@ -16,7 +16,7 @@ const SAMPLE_INTERVAL: i32 = 10;
 const MIN_ALPHA: u8 = 128;
 
 /// Encodes each row of cells separately, so that each can be drawn without the others.
-pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
+pub(super) fn encode_rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
     let palette = NeuQuant::new(SAMPLE_INTERVAL, MAX_COLORS, image.as_raw());
     let (width, height) = image.dimensions();
     // A pixel is looked up at most twice; a transparent one has no color.
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_row_of_cells_is_an_image_of_its_own() {
         let red = RgbaImage::from_pixel(8, 16, Rgba([255, 0, 0, 255]));
-        let rows = rows(&red, 8);
+        let rows = encode_rows(&red, 8);
         assert_eq!(rows.len(), 2);
         for row in rows {
             let (head, rest) = row.split_once('#').unwrap();
@@ -129,7 +129,7 @@ mod tests {
     fn what_is_transparent_is_not_drawn() {
         let mut image = RgbaImage::new(4, 6);
         image.put_pixel(1, 2, Rgba([255, 255, 255, 255]));
-        let row = rows(&image, 6).remove(0);
+        let row = encode_rows(&image, 6).remove(0);
         let (_, drawn) = row.rsplit_once('#').unwrap();
         let (_, drawn) = drawn.split_at(drawn.find(['?', '!']).unwrap());
         assert_eq!(drawn, "?C??-\x1b\\");
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn colors_stay_what_they_are() {
         let image = crate::images::tests::halves(64, 60);
-        let row = rows(&image, 60).remove(0);
+        let row = encode_rows(&image, 60).remove(0);
         assert!(row.contains(";2;100;0;0"), "{row}");
         assert!(row.contains(";2;0;0;100"), "{row}");
     }

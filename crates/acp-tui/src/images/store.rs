@@ -88,7 +88,7 @@ impl ImageStore {
     }
 
     /// Begins a frame.
-    pub(crate) fn begin(&mut self) {
+    pub(crate) fn begin_frame(&mut self) {
         self.frame += 1;
         self.overlay_rows.clear();
     }
@@ -109,7 +109,7 @@ impl ImageStore {
                     match &known.state {
                         ImageState::Decoding => {}
                         ImageState::Ready(EncodedImage::Rows(_)) => {
-                            cover(row, buf);
+                            mark_covered(row, buf);
                             self.overlay_rows.push(*row);
                         }
                         ImageState::Ready(made) => paint(made, row, buf),
@@ -149,7 +149,7 @@ impl ImageStore {
     }
 
     /// Finishes a frame by drawing images over their cells, unless something else was drawn there.
-    pub(crate) fn finish(&mut self, buf: &mut Buffer) {
+    pub(crate) fn finish_frame(&mut self, buf: &mut Buffer) {
         for row in std::mem::take(&mut self.overlay_rows) {
             let Some(ImageState::Ready(EncodedImage::Rows(rows))) =
                 self.images.get(&row.key).map(|known| &known.state)
@@ -227,7 +227,7 @@ impl ImageStore {
     /// Sends the terminal the image data it needs before the frame is shown.
     pub(crate) fn send(&mut self, out: &mut impl Write) -> io::Result<()> {
         for id in self.evicted_ids.drain(..) {
-            kitty::forget(id, out)?;
+            kitty::delete_image(id, out)?;
         }
         for (key, known) in &self.images {
             if let (ImageState::Ready(EncodedImage::Kitty(picture)), ImageProtocol::Kitty { tmux }) =
@@ -271,7 +271,7 @@ fn paint(made: &EncodedImage, row: &ImageRow, buf: &mut Buffer) {
 }
 
 /// Marks the cells below an image row, which is drawn over them later.
-fn cover(row: &ImageRow, buf: &mut Buffer) {
+fn mark_covered(row: &ImageRow, buf: &mut Buffer) {
     for at in row_cells(row) {
         if let Some(cell) = buf.cell_mut(at) {
             cell.reset();

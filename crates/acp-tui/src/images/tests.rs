@@ -99,12 +99,12 @@ impl ImageScene {
     fn draw(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
         let rows: Vec<ImageRow> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
-        self.store.begin();
+        self.store.begin_frame();
         let data = self.data.clone();
         self.store
             .paint(&rows, &mut buf, Style::new(), |_| Some(data.clone()));
         over(&mut buf);
-        self.store.finish(&mut buf);
+        self.store.finish_frame(&mut buf);
         buf
     }
 

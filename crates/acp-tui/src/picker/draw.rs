@@ -10,8 +10,8 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Picker, PickerItem};
 use crate::draw_context::{DrawContext, SPINNER};
-use crate::fuzzy::marked;
-use crate::text::fit::fit;
+use crate::fuzzy::highlight_matches;
+use crate::text::fit::truncate;
 
 /// The maximum width of the window, in columns.
 const MAX_WIDTH: u16 = 96;
@@ -70,7 +70,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         for (text, style) in self.status_lines(look) {
             if list.height > 0 {
                 list.height -= 1;
-                let text = fit(&text, list.width);
+                let text = truncate(&text, list.width);
                 buf.set_stringn(list.x, list.bottom(), text, list.width.into(), style);
             }
         }
@@ -131,7 +131,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         };
         buf.set_stringn(area.x, area.y, "> ", area.width.into(), theme.accent);
         let x = area.x + area.width.min(2);
-        let (text, column) = self.filter.view(room, theme.text);
+        let (text, column) = self.filter.visible_part(room, theme.text);
         match self.filter.is_empty() {
             true => buf.set_stringn(x, area.y, "type to filter", room.into(), theme.dim),
             false => buf.set_span(x, area.y, &text, room),
@@ -185,7 +185,7 @@ impl<T: Clone + PartialEq> Picker<T> {
             };
             match row {
                 PickerRow::Heading(heading) => {
-                    let heading = fit(&terminal_text::clean_line(heading), area.width);
+                    let heading = truncate(&terminal_text::clean_line(heading), area.width);
                     buf.set_stringn(area.x, y, heading, area.width.into(), look.theme.heading);
                     drawn.push(None);
                 }
@@ -257,15 +257,21 @@ fn render_label<T>(
 ) -> Vec<Span<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(2);
-    let name = fit(&item.label, room);
+    let name = truncate(&item.label, room);
     let blank = labels.saturating_sub(columns(&name));
     let used = columns(&name) + blank;
-    let mut spans = marked(&name, 0, letters, label, theme.matched);
+    let mut spans = highlight_matches(&name, 0, letters, label, theme.matched);
     if !item.detail.is_empty() && room > used + 6 {
         let first = item.label.graphemes(true).count() + 1;
-        let detail = fit(&item.detail, room - used - 2);
+        let detail = truncate(&item.detail, room - used - 2);
         spans.push(Span::raw(" ".repeat(usize::from(blank) + 2)));
-        spans.extend(marked(&detail, first, letters, theme.dim, theme.matched));
+        spans.extend(highlight_matches(
+            &detail,
+            first,
+            letters,
+            theme.dim,
+            theme.matched,
+        ));
     }
     spans
 }

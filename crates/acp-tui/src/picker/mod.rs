@@ -99,7 +99,7 @@ impl<T: Clone + PartialEq> Picker<T> {
 
     /// Adds an action for Ctrl with this letter. It takes precedence over the key's meaning in the filter.
     #[must_use]
-    pub(crate) fn action(mut self, letter: char, name: &'static str) -> Self {
+    pub(crate) fn with_action(mut self, letter: char, name: &'static str) -> Self {
         self.actions.push((letter, name));
         self
     }
@@ -163,7 +163,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         PickerOutcome::Changed
     }
 
-    fn pick(&mut self) -> PickerOutcome<T> {
+    fn choose(&mut self) -> PickerOutcome<T> {
         match self.item_at(self.selected) {
             Some(item) if item.disabled.is_none() => PickerOutcome::Picked(item.value.clone()),
             _ => PickerOutcome::Changed,
@@ -182,7 +182,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.select(current.unwrap_or(0))
     }
 
-    pub(crate) fn key(&mut self, key: KeyEvent) -> PickerOutcome<T> {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> PickerOutcome<T> {
         if key.kind == KeyEventKind::Release {
             return PickerOutcome::Ignored;
         }
@@ -201,7 +201,7 @@ impl<T: Clone + PartialEq> Picker<T> {
             }
             KeyCode::Esc => PickerOutcome::Closed,
             KeyCode::Char('c') if control => PickerOutcome::Closed,
-            KeyCode::Enter => self.pick(),
+            KeyCode::Enter => self.choose(),
             // The selection wraps around.
             KeyCode::Up if self.selected == 0 => self.select(last),
             KeyCode::Up => self.select(self.selected - 1),
@@ -213,7 +213,7 @@ impl<T: Clone + PartialEq> Picker<T> {
             KeyCode::PageDown => self.select(self.selected + self.page_height()),
             KeyCode::Home => self.select(0),
             KeyCode::End => self.select(last),
-            _ => match self.filter.key(key) {
+            _ => match self.filter.handle_key(key) {
                 InputOutcome::Ignored => PickerOutcome::Ignored,
                 InputOutcome::Moved => PickerOutcome::Changed,
                 InputOutcome::Changed | InputOutcome::Full => self.on_filter_changed(),
@@ -227,7 +227,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 
     /// Handles a click, which chooses the item at this position.
-    pub(crate) fn click(&mut self, at: Position) -> PickerOutcome<T> {
+    pub(crate) fn handle_click(&mut self, at: Position) -> PickerOutcome<T> {
         let (area, rows) = &self.drawn_rows;
         if !area.contains(at) {
             return PickerOutcome::Ignored;
@@ -235,7 +235,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         match rows.get(usize::from(at.y - area.y)) {
             Some(Some(found)) => {
                 self.selected = *found;
-                self.pick()
+                self.choose()
             }
             _ => PickerOutcome::Changed,
         }

@@ -28,7 +28,7 @@ fn models() -> Vec<PickerItem<u32>> {
 }
 
 fn press(picker: &mut Picker<u32>, code: KeyCode) -> PickerOutcome<u32> {
-    picker.key(KeyEvent::new(code, KeyModifiers::NONE))
+    picker.handle_key(KeyEvent::new(code, KeyModifiers::NONE))
 }
 
 fn typed(picker: &mut Picker<u32>, text: &str) {
@@ -87,7 +87,7 @@ fn shown(picker: &mut Picker<u32>) -> Vec<String> {
 
 #[test]
 fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
-    let mut picker = Picker::new("Model", models()).action('d', "delete");
+    let mut picker = Picker::new("Model", models()).with_action('d', "delete");
     let (buf, cursor) = draw(&mut picker, 80, 24);
     let rows = rows(&buf);
     assert!(rows[0].starts_with("╭ Model ─"), "{rows:?}");
@@ -134,7 +134,7 @@ fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
 
 #[test]
 fn one_types_to_find_and_moves_to_choose() {
-    let mut picker = Picker::new("Model", models()).action('d', "delete");
+    let mut picker = Picker::new("Model", models()).with_action('d', "delete");
     typed(&mut picker, "on");
     assert_eq!(shown(&mut picker).len(), 2);
     let theme = Theme::default();
@@ -159,11 +159,11 @@ fn one_types_to_find_and_moves_to_choose() {
     assert_eq!(shown(&mut picker), ["No matches."]);
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let delete = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
-    assert_eq!(picker.key(delete), PickerOutcome::Changed);
+    assert_eq!(picker.handle_key(delete), PickerOutcome::Changed);
     // The first Escape clears the filter.
     assert_eq!(press(&mut picker, KeyCode::Esc), PickerOutcome::Changed);
     assert_eq!(picker.selected(), Some(&2));
-    assert_eq!(picker.key(delete), PickerOutcome::Action('d', 2));
+    assert_eq!(picker.handle_key(delete), PickerOutcome::Action('d', 2));
     for (code, selected) in [
         (KeyCode::Home, 1),
         (KeyCode::Up, 4),
@@ -176,7 +176,7 @@ fn one_types_to_find_and_moves_to_choose() {
     // A disabled item cannot be chosen.
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Changed);
     let other = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL);
-    assert_eq!(picker.key(other), PickerOutcome::Ignored);
+    assert_eq!(picker.handle_key(other), PickerOutcome::Ignored);
     picker.paste("opus\n");
     assert_eq!(press(&mut picker, KeyCode::Enter), PickerOutcome::Picked(1));
 }
@@ -224,13 +224,16 @@ fn the_mouse_picks_what_it_points_at() {
         .position(|cells| cells.iter().map(|cell| cell.symbol()).collect::<String>() == "opus");
     let at = u16::try_from(at.unwrap()).unwrap();
     let at = Position::new(at % 80, at / 80);
-    assert_eq!(picker.click(at), PickerOutcome::Picked(1));
+    assert_eq!(picker.handle_click(at), PickerOutcome::Picked(1));
     // A heading cannot be chosen, and a click outside the window is not for the picker.
     assert_eq!(
-        picker.click(Position::new(at.x, at.y - 1)),
+        picker.handle_click(Position::new(at.x, at.y - 1)),
         PickerOutcome::Changed
     );
-    assert_eq!(picker.click(Position::new(0, 0)), PickerOutcome::Ignored);
+    assert_eq!(
+        picker.handle_click(Position::new(0, 0)),
+        PickerOutcome::Ignored
+    );
     picker.scroll(2);
     assert_eq!(picker.selected(), Some(&3));
     picker.scroll(-9);

@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use tokio::process::Command;
 use url::{Host, Position, Url};
 
-use super::lines::{LineBreak, exact, paragraph, prose, wrap};
+use super::lines::{LineBreak, literal_line, literal_text, wrap, wrap_paragraph};
 use super::{QuestionBody, QuestionOutcome, decline_outcome};
 use crate::Theme;
 use crate::agent::ChatAnswer;
@@ -70,11 +70,11 @@ impl AddressView {
         self.url.as_ref().and_then(WebAddress::new)
     }
 
-    pub(super) fn opened(&mut self, result: Result<(), String>) {
+    pub(super) fn set_open_result(&mut self, result: Result<(), String>) {
         self.open_result = Some(result);
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> QuestionOutcome {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> QuestionOutcome {
         let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         if !plain || key.kind != KeyEventKind::Press {
             return QuestionOutcome::Ignored;
@@ -93,12 +93,22 @@ impl AddressView {
         }
     }
 
-    pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
+    pub(super) fn build_body(
+        &self,
+        agent: &str,
+        width: u16,
+        look: &DrawContext<'_>,
+    ) -> QuestionBody {
         let theme = look.theme;
         let asks = format!("{agent} asks: {}", self.message);
-        let mut lines = paragraph(&asks, theme.text, theme, width);
+        let mut lines = wrap_paragraph(&asks, theme.text, theme, width);
         let whole = |text: &str, style: Style| {
-            wrap(&exact(text, style, theme), LineBreak::Anywhere, 2, width)
+            wrap(
+                &literal_line(text, style, theme),
+                LineBreak::Anywhere,
+                2,
+                width,
+            )
         };
         lines.push(Line::default());
         match &self.url {
@@ -117,14 +127,14 @@ impl AddressView {
         lines.push(Line::default());
         for warning in self.warnings() {
             let mut spans = vec![Span::styled("! ", theme.warn)];
-            spans.extend(prose(&warning, theme.warn, theme));
+            spans.extend(literal_text(&warning, theme.warn, theme));
             lines.extend(wrap(&spans, LineBreak::Words, 2, width));
         }
         match &self.open_result {
             Some(Ok(())) => lines.push(Line::styled("Opened in your browser.", theme.good)),
             Some(Err(why)) => {
                 let why = format!("Cannot open it: {why}. Open the URL manually.");
-                lines.extend(paragraph(&why, theme.bad, theme, width));
+                lines.extend(wrap_paragraph(&why, theme.bad, theme, width));
             }
             None => {}
         }
@@ -173,7 +183,7 @@ impl AddressView {
         warnings
     }
 
-    pub(super) fn choices(&self, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
+    pub(super) fn build_choices(&self, width: u16, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let open = self.address().map(|_| ("o", "open in browser"));
         let others = [("y", "done: tell the agent to continue"), ("n", "decline")];
@@ -190,14 +200,14 @@ impl AddressView {
 
 /// Builds the URL's spans, with the host emphasized.
 fn render_url(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
-    let mut spans = exact(&url[..Position::BeforeHost], theme.dim, theme);
+    let mut spans = literal_line(&url[..Position::BeforeHost], theme.dim, theme);
     let host = theme.strong.patch(theme.link);
-    spans.extend(exact(
+    spans.extend(literal_line(
         &url[Position::BeforeHost..Position::AfterPort],
         host,
         theme,
     ));
-    spans.extend(exact(&url[Position::AfterPort..], theme.text, theme));
+    spans.extend(literal_line(&url[Position::AfterPort..], theme.text, theme));
     spans
 }
 

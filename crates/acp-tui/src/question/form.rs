@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
 
 use self::entry::{FieldOutcome, FormEntry};
-use super::lines::{LineBreak, paragraph, wrap};
+use super::lines::{LineBreak, wrap, wrap_paragraph};
 use super::{QuestionBody, QuestionOutcome, cancel_outcome, decline_outcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
@@ -38,7 +38,7 @@ pub(super) struct FormView {
 
 impl FormView {
     pub(super) fn new(message: &str, form: &ElicitationSchema) -> Self {
-        let fields = FormField::of(form);
+        let fields = FormField::from_schema(form);
         let broken = fields.as_ref().err().map(ToString::to_string);
         let fields = fields.unwrap_or_default();
         Self {
@@ -52,7 +52,7 @@ impl FormView {
     }
 
     /// Creates the view of an elicitation with an unknown mode.
-    pub(super) fn unknown(message: &str) -> Self {
+    pub(super) fn unsupported(message: &str) -> Self {
         Self {
             message: message.to_owned(),
             title: None,
@@ -84,7 +84,7 @@ impl FormView {
             self.focus + 1
         };
         if let Some(entry) = self.entries.get_mut(self.focus) {
-            entry.enter(false);
+            entry.focus(false);
         }
         QuestionOutcome::Changed
     }
@@ -93,12 +93,12 @@ impl FormView {
         let last = self.entries.len() + self.buttons().len() - 1;
         self.focus = self.focus.checked_sub(1).unwrap_or(last);
         if let Some(entry) = self.entries.get_mut(self.focus) {
-            entry.enter(true);
+            entry.focus(true);
         }
         QuestionOutcome::Changed
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> QuestionOutcome {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> QuestionOutcome {
         if key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('s') {
             return self.submit();
         }
@@ -168,14 +168,19 @@ impl FormView {
         }
     }
 
-    pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
+    pub(super) fn build_body(
+        &self,
+        agent: &str,
+        width: u16,
+        look: &DrawContext<'_>,
+    ) -> QuestionBody {
         let theme = look.theme;
         let asks = format!("{agent} asks: {}", self.message);
-        let mut lines = paragraph(&asks, theme.text, theme, width);
+        let mut lines = wrap_paragraph(&asks, theme.text, theme, width);
         let title = self.title.as_deref().unwrap_or_default();
-        lines.extend(paragraph(title, theme.heading, theme, width));
+        lines.extend(wrap_paragraph(title, theme.heading, theme, width));
         let description = self.description.as_deref().unwrap_or_default();
-        lines.extend(paragraph(description, theme.dim, theme, width));
+        lines.extend(wrap_paragraph(description, theme.dim, theme, width));
         if let Some(why) = &self.error {
             let why = format!("Cannot show this form: {why}.");
             // The text has been cleaned already.
@@ -189,7 +194,7 @@ impl FormView {
         for (at, entry) in self.entries.iter().enumerate() {
             let focused = at == self.focus;
             let first = body.lines.len();
-            let (lines, cursor) = entry.lines(width, focused, look);
+            let (lines, cursor) = entry.build_lines(width, focused, look);
             body.lines.extend(lines);
             if focused {
                 // If the first field has the focus, the text above the form is visible too.
@@ -205,7 +210,7 @@ impl FormView {
         body
     }
 
-    pub(super) fn choices(&self, look: &DrawContext<'_>) -> Vec<Line<'static>> {
+    pub(super) fn build_choices(&self, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
         let mut line = Line::default();
         for button in self.buttons() {

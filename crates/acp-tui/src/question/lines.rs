@@ -24,30 +24,47 @@ pub(crate) enum LineBreak {
 }
 
 /// Builds single-line text in which each character counts: a path, a title, a name.
-pub(crate) fn exact(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
-    to_spans(literal::pieces(text), style, theme)
+pub(crate) fn literal_line(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
+    to_spans(literal::escape_pieces(text), style, theme)
 }
 
 /// Builds one line of multi-line text, such as a command or a message from the agent.
-pub(crate) fn prose(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
-    to_spans(literal::pieces_of_line(line), style, theme)
+pub(crate) fn literal_text(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
+    to_spans(literal::escape_line_pieces(line), style, theme)
 }
 
 /// Builds prose, wrapped between words.
-pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+pub(crate) fn wrap_paragraph(
+    text: &str,
+    style: Style,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Line<'static>> {
     let text = text.trim_end_matches(['\n', ' ']);
     if text.is_empty() {
         return Vec::new();
     }
     text.split('\n')
-        .flat_map(|line| wrap(&prose(line, style, theme), LineBreak::Words, 0, width))
+        .flat_map(|line| {
+            wrap(
+                &literal_text(line, style, theme),
+                LineBreak::Words,
+                0,
+                width,
+            )
+        })
         .collect()
 }
 
 /// Builds text that is quoted in a question, with a bar before each line.
-pub(crate) fn quoted(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+pub(crate) fn wrap_quoted(
+    text: &str,
+    style: Style,
+    theme: &Theme,
+    width: u16,
+) -> Vec<Line<'static>> {
     let bar = || Span::styled("| ", theme.border);
-    let lines = paragraph(text, style, theme, width.saturating_sub(2).max(1));
+    let lines = wrap_paragraph(text, style, theme, width.saturating_sub(2).max(1));
     lines
         .into_iter()
         .map(|mut line| {
@@ -191,12 +208,12 @@ mod tests {
     #[test]
     fn what_cannot_be_seen_is_written_out_as_a_warning() {
         let theme = Theme::default();
-        let spans = exact("rm\u{202e}fdp.x \\u{202e}", theme.text, &theme);
+        let spans = literal_line("rm\u{202e}fdp.x \\u{202e}", theme.text, &theme);
         let warned = spans.iter().filter(|span| span.style == theme.warn);
         let warned: Vec<String> = warned.map(|span| span.content.to_string()).collect();
         assert_eq!(warned, [r"\u{202e}", r"\u{5c}"]);
         assert_eq!(plain(&Line::from(spans)), r"rm\u{202e}fdp.x \u{5c}u{202e}");
-        let spans = prose("\tx\u{200d}", theme.text, &theme);
+        let spans = literal_text("\tx\u{200d}", theme.text, &theme);
         assert_eq!(plain(&Line::from(spans)), r"    x\u{200d}");
     }
 
@@ -208,7 +225,7 @@ mod tests {
             hang in 0_u16..9,
         ) {
             let theme = Theme::default();
-            let spans = exact(&text, theme.text, &theme);
+            let spans = literal_line(&text, theme.text, &theme);
             let all: String = spans.iter().map(|span| &*span.content).collect();
             prop_assert!(!all.chars().any(char::is_control));
             for at in [LineBreak::Words, LineBreak::Anywhere] {

@@ -29,7 +29,7 @@ use crate::Theme;
 use crate::agent::{ChatAnswer, ChatQuestion, OpenQuestion};
 use crate::draw_context::DrawContext;
 use crate::text::columns::pluralize;
-use crate::text::fit::fit;
+use crate::text::fit::truncate;
 use crate::text::highlight;
 
 /// How long the keyboard must be idle before a key counts as an answer. A user who is typing a prompt goes on for a
@@ -66,13 +66,13 @@ pub(crate) struct QuestionView {
     /// The number of lines of the body that were visible when last drawn.
     visible_lines: usize,
     /// Whether the end of the body has been visible.
-    read: bool,
+    was_read: bool,
     /// Whether the body cannot be shown in full.
     partial: bool,
     /// Whether the user chose an answer that allows something before the end of the body was visible.
     was_unread: bool,
     /// Whether to scroll to the focused element when next drawn.
-    follow: bool,
+    scrolls_to_focus: bool,
     /// Incremented when the contents change, so that an outdated layout is not reused.
     revision: u64,
     layout_cache: RefCell<Option<(QuestionLayoutKey, Arc<QuestionBody>)>>,
@@ -118,7 +118,7 @@ impl QuestionView {
                 ElicitationMode::Url { url, .. } => {
                     QuestionKind::Address(AddressView::new(&request.message, url))
                 }
-                _ => QuestionKind::Form(FormView::unknown(&request.message)),
+                _ => QuestionKind::Form(FormView::unsupported(&request.message)),
             },
         };
         Self {
@@ -129,10 +129,10 @@ impl QuestionView {
             was_early: false,
             top: 0,
             visible_lines: 0,
-            read: false,
+            was_read: false,
             partial: false,
             was_unread: false,
-            follow: true,
+            scrolls_to_focus: true,
             revision: 0,
             layout_cache: RefCell::default(),
         }
@@ -150,7 +150,7 @@ impl QuestionView {
     /// Stores the result of opening the URL, in order to show it.
     pub(crate) fn on_address_opened(&mut self, result: Result<(), String>) {
         if let QuestionKind::Address(view) = &mut self.kind {
-            view.opened(result);
+            view.set_open_result(result);
             self.invalidate_layout();
         }
     }
@@ -176,7 +176,7 @@ impl QuestionView {
     /// Handles a key pressed at the time `now`. A key is [early](QuestionOutcome::Early) if it comes within 300 ms of
     /// the question's appearance or of another early key, so a user who keeps typing without looking answers nothing.
     /// Scrolling always works.
-    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionOutcome {
         if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
             return QuestionOutcome::Ignored;
         }
@@ -196,16 +196,16 @@ impl QuestionView {
             return QuestionOutcome::Early;
         }
         let outcome = match &mut self.kind {
-            QuestionKind::Permission(view) => view.key(key),
-            QuestionKind::Form(view) => view.key(key),
-            QuestionKind::Address(view) => view.key(key),
+            QuestionKind::Permission(view) => view.handle_key(key),
+            QuestionKind::Form(view) => view.handle_key(key),
+            QuestionKind::Address(view) => view.handle_key(key),
         };
-        self.was_unread = (!self.read || self.partial) && self.allows(&outcome);
+        self.was_unread = (!self.was_read || self.partial) && self.allows(&outcome);
         if self.was_unread {
             return QuestionOutcome::Changed;
         }
         if !matches!(outcome, QuestionOutcome::Ignored) {
-            self.follow = true;
+            self.scrolls_to_focus = true;
             self.invalidate_layout();
         }
         outcome
@@ -228,14 +228,14 @@ impl QuestionView {
     }
 
     /// Handles text pasted at the time `now`.
-    pub(crate) fn paste(&mut self, text: &str, now: Instant) -> QuestionOutcome {
+    pub(crate) fn handle_paste(&mut self, text: &str, now: Instant) -> QuestionOutcome {
         if self.check_early(now) {
             return QuestionOutcome::Early;
         }
         match &mut self.kind {
             QuestionKind::Form(view) => {
                 view.paste(text);
-                self.follow = true;
+                self.scrolls_to_focus = true;
                 self.invalidate_layout();
                 QuestionOutcome::Changed
             }
@@ -247,7 +247,7 @@ impl QuestionView {
     pub(crate) fn scroll(&mut self, lines: isize) -> QuestionOutcome {
         self.was_unread = false;
         self.top = self.top.saturating_add_signed(lines);
-        self.follow = false;
+        self.scrolls_to_focus = false;
         QuestionOutcome::Changed
     }
 
@@ -264,9 +264,9 @@ impl QuestionView {
             return Arc::clone(body);
         }
         let (body, plain) = highlight::with_pending_flag(|| match &self.kind {
-            QuestionKind::Permission(view) => view.body(&self.agent, width, look),
-            QuestionKind::Form(view) => view.body(&self.agent, width, look),
-            QuestionKind::Address(view) => view.body(&self.agent, width, look),
+            QuestionKind::Permission(view) => view.build_body(&self.agent, width, look),
+            QuestionKind::Form(view) => view.build_body(&self.agent, width, look),
+            QuestionKind::Address(view) => view.build_body(&self.agent, width, look),
         });
         let body = Arc::new(body);
         // A layout whose code is not fully highlighted yet is not cached.
@@ -275,11 +275,11 @@ impl QuestionView {
     }
 
     /// Builds the possible answers, in at most `most` lines if they fit.
-    fn choices(&self, width: u16, most: usize, look: &DrawContext<'_>) -> Vec<Line<'static>> {
+    fn build_choices(&self, width: u16, most: usize, look: &DrawContext<'_>) -> Vec<Line<'static>> {
         match &self.kind {
-            QuestionKind::Permission(view) => view.choices(width, most, look),
-            QuestionKind::Form(view) => view.choices(look),
-            QuestionKind::Address(view) => view.choices(width, look),
+            QuestionKind::Permission(view) => view.build_choices(width, most, look),
+            QuestionKind::Form(view) => view.build_choices(look),
+            QuestionKind::Address(view) => view.build_choices(width, look),
         }
     }
 
@@ -288,7 +288,7 @@ impl QuestionView {
         let inner = width.saturating_sub(4);
         // The frame, and the line between the body and the answers.
         let rows = self.layout_body(inner, look).lines.len()
-            + self.choices(inner, usize::MAX, look).len()
+            + self.build_choices(inner, usize::MAX, look).len()
             + 3;
         u16::try_from(rows).unwrap_or(u16::MAX).min(most)
     }
@@ -316,9 +316,9 @@ impl QuestionView {
         let height = usize::from(inner.height);
         // The body gets a third of the height, if it is that long.
         let least = body.lines.len().min(height / 3) + 1;
-        let choices = self.choices(inner.width, height.saturating_sub(least), look);
+        let choices = self.build_choices(inner.width, height.saturating_sub(least), look);
         // If options are shortened, their full texts are shown at the end of the body.
-        let all = self.choices(inner.width, usize::MAX, look);
+        let all = self.build_choices(inner.width, usize::MAX, look);
         let more = match all.len() > choices.len() {
             true => all,
             false => Vec::new(),
@@ -328,7 +328,7 @@ impl QuestionView {
         self.visible_lines = rows;
         self.partial = body.partial;
         self.scroll_to(&body, length, rows);
-        self.read |= self.top + rows >= length;
+        self.was_read |= self.top + rows >= length;
 
         let lines = body.lines.iter().chain(&more);
         let shown = lines.skip(self.top).take(rows);
@@ -356,7 +356,7 @@ impl QuestionView {
 
     /// Adjusts the scroll position so that it is within the body and the focus is visible.
     fn scroll_to(&mut self, body: &QuestionBody, length: usize, rows: usize) {
-        if let (true, Some(focus)) = (self.follow, &body.focus) {
+        if let (true, Some(focus)) = (self.scrolls_to_focus, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
             // All of it, or at least the line with the cursor.
             self.top = self
@@ -374,7 +374,7 @@ impl QuestionView {
             QuestionKind::Form(_) => "has a question",
             QuestionKind::Address(_) => "wants to open a web page",
         };
-        let agent = fit(&self.agent, 30);
+        let agent = truncate(&self.agent, 30);
         Line::from(vec![
             Span::styled(format!(" {agent} "), look.theme.strong),
             Span::styled(format!("{what} "), look.theme.text),
@@ -422,7 +422,7 @@ fn render_rule(above: usize, below: usize, width: u16, look: &DrawContext<'_>) -
         }
         (above, below) => format!(" {above} above, {below} below: PgUp PgDn "),
     };
-    let said = fit(&said, width.saturating_sub(2));
+    let said = truncate(&said, width.saturating_sub(2));
     let rest = usize::from(width).saturating_sub(said.len() + 2);
     Line::from(vec![
         Span::styled("──", look.theme.border),

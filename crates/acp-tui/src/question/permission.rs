@@ -11,13 +11,13 @@ use acp_host::{AlwaysEffect, terminal_text};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
 
-use super::lines::{LineBreak, exact, prose, quoted, wrap};
+use super::lines::{LineBreak, literal_line, literal_text, wrap, wrap_quoted};
 use super::{QuestionBody, QuestionOutcome};
 use crate::agent::ChatAnswer;
 use crate::draw_context::DrawContext;
 use crate::text::columns::pluralize;
 use crate::text::diff::{DiffLayout, DiffRequest, diff};
-use crate::text::fit::fit;
+use crate::text::fit::truncate;
 
 /// The maximum amount of a question's text that is laid out, in bytes. Users do not read more, and a request that is
 /// not shown in full cannot be allowed.
@@ -37,7 +37,7 @@ pub(super) struct PermissionView {
     /// The index of the option highlighted with the arrow keys, which Enter chooses.
     highlighted_index: Option<usize>,
     /// Whether the tool's raw input is shown.
-    input: bool,
+    shows_raw_input: bool,
 }
 
 impl PermissionView {
@@ -48,7 +48,7 @@ impl PermissionView {
             letters,
             always: always.clone(),
             highlighted_index: None,
-            input: false,
+            shows_raw_input: false,
             request,
         }
     }
@@ -57,7 +57,7 @@ impl PermissionView {
         &self.request.tool_call
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent) -> QuestionOutcome {
+    pub(super) fn handle_key(&mut self, key: KeyEvent) -> QuestionOutcome {
         let last = self.request.options.len().saturating_sub(1);
         let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         let answers = plain && key.kind == KeyEventKind::Press;
@@ -81,7 +81,7 @@ impl PermissionView {
                 }
             }
             KeyCode::Char('i') if answers && self.tool_call().raw_input.is_some() => {
-                self.input = !self.input;
+                self.shows_raw_input = !self.shows_raw_input;
             }
             KeyCode::Char(c) if answers => {
                 let number = c.to_digit(10).and_then(|n| usize::try_from(n).ok());
@@ -110,7 +110,7 @@ impl PermissionView {
     }
 
     pub(super) fn keys(&self) -> &'static [(&'static str, &'static str)] {
-        match (&self.tool_call().raw_input, self.input) {
+        match (&self.tool_call().raw_input, self.shows_raw_input) {
             (None, _) => &[("↑↓ enter", "choose"), ("esc", "cancel the turn")],
             (Some(_), false) => &[
                 ("↑↓ enter", "choose"),
@@ -125,14 +125,19 @@ impl PermissionView {
         }
     }
 
-    pub(super) fn body(&self, agent: &str, width: u16, look: &DrawContext<'_>) -> QuestionBody {
+    pub(super) fn build_body(
+        &self,
+        agent: &str,
+        width: u16,
+        look: &DrawContext<'_>,
+    ) -> QuestionBody {
         let theme = look.theme;
         let mut lines = self.render_head(agent, width, look);
         let mut left = MAX_TEXT_BYTES;
         let description = self.request.description.as_deref().unwrap_or_default();
         if let Some(rest) = left.checked_sub(description.len()) {
             left = rest;
-            lines.extend(quoted(description, theme.text, theme, width));
+            lines.extend(wrap_quoted(description, theme.text, theme, width));
         } else {
             left = 0;
         }
@@ -147,16 +152,16 @@ impl PermissionView {
             left = rest;
             self.render_part(&part, width, look, &mut lines);
         }
-        if let (true, Some(input)) = (self.input, &self.tool_call().raw_input) {
+        if let (true, Some(input)) = (self.shows_raw_input, &self.tool_call().raw_input) {
             lines.push(Line::styled("raw input", theme.dim));
             let text = serde_json::to_string_pretty(input).unwrap_or_else(|_| input.to_string());
             for line in text.split('\n') {
                 let mut spans = vec![Span::raw("  ")];
-                spans.extend(prose(line, theme.code, theme));
+                spans.extend(literal_text(line, theme.code, theme));
                 lines.extend(wrap(&spans, LineBreak::Anywhere, 4, width));
             }
         }
-        let whole = question::is_whole(&self.request);
+        let whole = question::is_complete(&self.request);
         if !whole {
             let cut = "Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.";
             let spans = [Span::styled(cut, theme.warn)];
@@ -189,9 +194,9 @@ impl PermissionView {
             }
             QuestionPart::Variable(name, value) => {
                 let mut label = vec![Span::styled("with ", theme.dim)];
-                label.extend(exact(name, theme.warn, theme));
+                label.extend(literal_line(name, theme.warn, theme));
                 label.push(Span::styled("=", theme.dim));
-                lines.extend(labelled(label, exact(value, theme.code, theme)));
+                lines.extend(labelled(label, literal_line(value, theme.code, theme)));
             }
             QuestionPart::Content(ThreadToolCallContent::Diff(change)) => {
                 let of = DiffRequest {
@@ -202,12 +207,17 @@ impl PermissionView {
                 lines.extend(diff(of, DiffLayout::Unified, width, theme));
             }
             QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
-                let (label, text) = question::block(block);
+                let (label, text) = question::describe_block(block);
                 if let Some(label) = label {
-                    let spans = exact(&label, theme.dim, theme);
+                    let spans = literal_line(&label, theme.dim, theme);
                     lines.extend(wrap(&spans, LineBreak::Anywhere, 0, width));
                 }
-                lines.extend(quoted(text.unwrap_or_default(), theme.text, theme, width));
+                lines.extend(wrap_quoted(
+                    text.unwrap_or_default(),
+                    theme.text,
+                    theme,
+                    width,
+                ));
             }
             QuestionPart::Content(ThreadToolCallContent::Terminal(id)) => {
                 lines.extend(self.render_terminal(id, width, look));
@@ -219,14 +229,14 @@ impl PermissionView {
                 lines.extend(wrap(&spans, LineBreak::Anywhere, 5, width));
             }
             QuestionPart::Field(key, value) => {
-                let mut label = exact(key, theme.dim, theme);
+                let mut label = literal_line(key, theme.dim, theme);
                 if value.contains('\n') {
                     label.push(Span::styled(":", theme.dim));
                     lines.extend(labelled(label, Vec::new()));
-                    lines.extend(quoted(value, theme.code, theme, width));
+                    lines.extend(wrap_quoted(value, theme.code, theme, width));
                 } else {
                     label.push(Span::styled(": ", theme.dim));
-                    lines.extend(labelled(label, exact(value, theme.code, theme)));
+                    lines.extend(labelled(label, literal_line(value, theme.code, theme)));
                 }
             }
             _ => lines.push(Line::styled("[unknown content type]", theme.warn)),
@@ -243,10 +253,10 @@ impl PermissionView {
                 0 => vec![Span::styled(format!("{agent} wants to: "), theme.text)],
                 _ => vec![Span::raw("  ")],
             };
-            let title = terminal_text::cut_middle(title, MAX_NAME_CHARS);
-            spans.extend(exact(&title, theme.strong, theme));
+            let title = terminal_text::truncate_middle(title, MAX_NAME_CHARS);
+            spans.extend(literal_line(&title, theme.strong, theme));
             if n == 0 {
-                spans.extend(exact(&kind, theme.dim, theme));
+                spans.extend(literal_line(&kind, theme.dim, theme));
             }
             lines.extend(wrap(&spans, LineBreak::Words, 2, width));
         }
@@ -259,7 +269,7 @@ impl PermissionView {
         let mut names = question::titles(&self.request).into_iter().chain(options);
         names.any(|name| {
             matches!(
-                terminal_text::cut_middle(name, MAX_NAME_CHARS),
+                terminal_text::truncate_middle(name, MAX_NAME_CHARS),
                 Cow::Owned(_)
             )
         })
@@ -285,7 +295,7 @@ impl PermissionView {
         match command {
             Some(line) => render_command(&line, width, look),
             None => {
-                let spans = exact(&format!("[terminal {id}]"), look.theme.dim, look.theme);
+                let spans = literal_line(&format!("[terminal {id}]"), look.theme.dim, look.theme);
                 wrap(&spans, LineBreak::Anywhere, 0, width)
             }
         }
@@ -293,7 +303,7 @@ impl PermissionView {
 
     /// Builds the options, in the agent's order. If they do not fit with their descriptions, each takes one line. If
     /// even that does not fit, only the options around the highlighted one are shown.
-    pub(super) fn choices(
+    pub(super) fn build_choices(
         &self,
         width: u16,
         most: usize,
@@ -333,7 +343,7 @@ impl PermissionView {
                     let text: String = line.spans.drain(..).map(|span| span.content).collect();
                     let text = format!("{text} …");
                     line.spans
-                        .push(Span::styled(fit(&text, width), theme.strong));
+                        .push(Span::styled(truncate(&text, width), theme.strong));
                 }
                 self.highlight(at, row, look)
             })
@@ -395,11 +405,11 @@ impl PermissionView {
             format!("{mark}{number} {letter}  "),
             theme.accent,
         )];
-        let name = terminal_text::cut_middle(&option.name, MAX_NAME_CHARS);
-        spans.extend(exact(&name, theme.strong, theme));
+        let name = terminal_text::truncate_middle(&option.name, MAX_NAME_CHARS);
+        spans.extend(literal_line(&name, theme.strong, theme));
         if meaning {
             let means =
-                question::answer_meaning(&option.kind, &self.always, &self.request, look.cwd);
+                question::describe_answer(&option.kind, &self.always, &self.request, look.cwd);
             let (means, style) = match means {
                 Some(means) => (means, theme.dim),
                 None => (
@@ -409,7 +419,7 @@ impl PermissionView {
             };
             if !means.is_empty() {
                 spans.push(Span::styled(" – ", theme.dim));
-                spans.extend(exact(&means, style, theme));
+                spans.extend(literal_line(&means, style, theme));
             }
         }
         spans
@@ -443,7 +453,7 @@ fn part_len(part: &QuestionPart<'_>) -> usize {
         QuestionPart::Field(key, value) => key.len() + value.len(),
         QuestionPart::File(file) => file.path.len(),
         QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
-            let (label, text) = question::block(block);
+            let (label, text) = question::describe_block(block);
             label.map_or(0, |label| label.len()) + text.map_or(0, str::len)
         }
         QuestionPart::Content(ThreadToolCallContent::Diff(diff)) => {
@@ -473,7 +483,7 @@ fn render_command(command: &str, width: u16, look: &DrawContext<'_>) -> Vec<Line
     for (n, line) in command.split('\n').enumerate() {
         let prompt = if n == 0 { "$ " } else { "> " };
         let mut spans = vec![Span::styled(prompt, theme.accent)];
-        spans.extend(prose(line, theme.code, theme));
+        spans.extend(literal_text(line, theme.code, theme));
         lines.extend(wrap(&spans, LineBreak::Anywhere, 2, width));
     }
     lines
@@ -494,6 +504,6 @@ fn render_path(what: &'static str, path: &str, look: &DrawContext<'_>) -> Vec<Sp
         _ => (path, theme.warn),
     };
     let mut spans = vec![Span::styled(what, theme.dim)];
-    spans.extend(exact(shown, style, theme));
+    spans.extend(literal_line(shown, style, theme));
     spans
 }

@@ -12,7 +12,7 @@ use unicode_width::UnicodeWidthStr as _;
 const TAB_WIDTH: usize = 4;
 
 /// The maximum number of characters shown per line. Longer lines are data or generated code.
-pub(super) const LINE: usize = 4_000;
+pub(super) const MAX_LINE_CHARS: usize = 4_000;
 
 /// A line in which all characters are visible.
 ///
@@ -176,20 +176,20 @@ mod tests {
 
     #[test]
     fn nothing_in_a_line_is_hidden() {
-        let shown = |raw| make_visible(LINE, raw, &[]).text;
+        let shown = |raw| make_visible(MAX_LINE_CHARS, raw, &[]).text;
         assert_eq!(shown("a\tb\t\tc"), "a   b       c");
         // A wide character takes two of the columns before the next tab stop.
         assert_eq!(shown("漢\tx"), "漢  x");
         assert_eq!(shown(r"a\u{1b}"), r"a\u{5c}u{1b}");
         assert_eq!(shown("\u{1b}[31mred\u{7}"), r"\u{1b}[31mred\u{7}");
         assert_eq!(shown("a\u{202e}b\u{85}"), r"a\u{202e}b\u{85}");
-        let long = "x".repeat(LINE + 1234);
+        let long = "x".repeat(MAX_LINE_CHARS + 1234);
         assert!(shown(&long).ends_with("x… 1,234 more characters"));
     }
 
     #[test]
     fn what_is_stressed_is_found_again_behind_tabs() {
-        let line = make_visible(LINE, "\tone two", &[1..4, 5..8]);
+        let line = make_visible(MAX_LINE_CHARS, "\tone two", &[1..4, 5..8]);
         assert_eq!(line.emphasis, [4..7, 8..11]);
         assert_eq!(&line.text[8..11], "two");
     }
@@ -219,7 +219,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_row_is_wider_than_asked(raw in "\\PC{0,40}|[\\s\\S]{0,40}", width in 1_usize..60) {
-            let line = make_visible(LINE, &raw, &[]);
+            let line = make_visible(MAX_LINE_CHARS, &raw, &[]);
             for row in break_rows([(line.text.as_str(), Style::new())], width) {
                 let text: String = row.spans.iter().map(|span| &*span.content).collect();
                 prop_assert!(text.width() <= width, "{text:?}");

@@ -4,7 +4,7 @@ use ratatui::buffer::CellWidth;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Returns text truncated to `width` columns. Truncated text ends with `…`.
-pub(crate) fn fit(text: &str, width: u16) -> String {
+pub(crate) fn truncate(text: &str, width: u16) -> String {
     let width = usize::from(width);
     let columns = |text: &str| usize::from(text.cell_width());
     if text.graphemes(true).map(columns).sum::<usize>() <= width {
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn a_text_that_is_cut_says_so() {
-        assert_eq!(fit("日本語", 5), "日本…");
-        assert_eq!(fit("日本語", 6), "日本語");
+        assert_eq!(truncate("日本語", 5), "日本…");
+        assert_eq!(truncate("日本語", 6), "日本語");
     }
 }

@@ -19,9 +19,9 @@ use two_face::theme::EmbeddedThemeName;
 #[cfg(test)]
 pub(crate) use self::highlight_thread::finish;
 pub(crate) use self::highlight_thread::{
-    HighlightedCode, highlighted_lines, painted, wait_for_highlights, with_pending_flag,
+    HighlightedCode, highlight_count, highlighted_lines, wait_for_highlights, with_pending_flag,
 };
-use self::palette::{ColorPalette, ansi};
+use self::palette::{ColorPalette, ansi_theme};
 use crate::theme::{Background, Colors};
 
 /// The maximum number of highlighted lines per text. The rest are shown plain.
@@ -160,7 +160,7 @@ impl HighlightAssets {
             syntaxes: two_face::syntax::extra_newlines(),
             dark: palette(EmbeddedThemeName::CatppuccinMocha),
             light: palette(EmbeddedThemeName::ColdarkCold),
-            ansi: ColorPalette::new(ANSI_THEME.get_or_init(ansi)),
+            ansi: ColorPalette::new(ANSI_THEME.get_or_init(ansi_theme)),
         }
     }
 
@@ -180,7 +180,7 @@ impl HighlightAssets {
                     let part = part?.to_str()?;
                     self.syntaxes
                         .find_syntax_by_extension(part)
-                        .or_else(|| self.syntaxes.find_syntax_by_extension(alias(part)?))
+                        .or_else(|| self.syntaxes.find_syntax_by_extension(syntax_alias(part)?))
                 };
                 part(path.file_name())
                     .or_else(|| part(path.extension()))
@@ -203,7 +203,7 @@ impl HighlightAssets {
             return None;
         }
         self.syntaxes
-            .find_syntax_by_token(alias(&name).unwrap_or(&name))
+            .find_syntax_by_token(syntax_alias(&name).unwrap_or(&name))
             .or_else(|| {
                 let path = Path::new(name.rsplit(':').next()?);
                 let extension = path.extension().or_else(|| path.file_name())?;
@@ -213,7 +213,7 @@ impl HighlightAssets {
 }
 
 /// Returns the syntax for a language name that models use but the syntax definitions lack.
-fn alias(name: &str) -> Option<&'static str> {
+fn syntax_alias(name: &str) -> Option<&'static str> {
     Some(match name {
         "shell" | "console" | "shellsession" | "shell-session" | "terminal" | "zsh" | "ksh" => "sh",
         "jsonc" | "json5" | "jsonl" | "ndjson" => "json",

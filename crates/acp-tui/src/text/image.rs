@@ -15,12 +15,12 @@ const MAX_HEADER_LEN: usize = 512 * 1024;
 const FIRST_HEADER_LEN: usize = 4 * 1024;
 
 /// Describes a content block on one line by its type, size and source. For a text block, returns the text.
-pub(crate) fn placeholder(block: &ContentBlock) -> String {
+pub(crate) fn describe_block(block: &ContentBlock) -> String {
     let text = match block {
         ContentBlock::Text(text) => text.text.clone(),
         ContentBlock::Image(image) => {
             let mut said = media_type_name(&image.mime_type);
-            if let Some((width, height)) = dimensions(&image.data) {
+            if let Some((width, height)) = image_dimensions(&image.data) {
                 said.push_str(&format!(" {width}×{height}"));
             }
             format_label(
@@ -109,7 +109,7 @@ fn media_type_name(mime_type: &str) -> String {
 }
 
 /// Returns the width and height of an image in pixels, from its header.
-pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
+pub(crate) fn image_dimensions(data: &str) -> Option<(usize, usize)> {
     // For most images the first bytes are enough.
     [FIRST_HEADER_LEN, MAX_HEADER_LEN].iter().find_map(|most| {
         let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
@@ -146,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     fn shown(block: serde_json::Value) -> String {
-        placeholder(&serde_json::from_value(block).unwrap())
+        describe_block(&serde_json::from_value(block).unwrap())
     }
 
     /// Returns the header of a PNG.

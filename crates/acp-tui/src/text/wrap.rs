@@ -111,7 +111,7 @@ pub(crate) fn wrap_into(
 }
 
 /// Returns the width of a line in columns, with tabs expanded.
-pub(crate) fn width_of(line: &Line<'_>) -> usize {
+pub(crate) fn line_width(line: &Line<'_>) -> usize {
     let runs = style_runs(line);
     text_cells(&runs, usize::MAX).map(|cell| cell.width).sum()
 }

@@ -10,8 +10,8 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use ratatui::text::Line;
 
 use crate::draw_context::DrawContext;
-use crate::images::{ImageKey, ImageRow, LONGEST, MOST_PIXELS, PixelSize};
-use crate::text::image::{dimensions, placeholder};
+use crate::images::{ImageKey, ImageRow, MAX_BASE64_LEN, MOST_PIXELS, PixelSize};
+use crate::text::image::{describe_block, image_dimensions};
 use crate::text::wrap::wrap;
 
 /// The number of bytes that are hashed at each end of an image's data. Data of up to twice this length is hashed
@@ -20,7 +20,7 @@ const HASHED_BYTES: usize = 64 * 1024;
 
 /// The place of an image among lines.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ImageSpot {
+pub(super) struct ImagePlacement {
     pub(super) key: ImageKey,
     /// The line where the image starts.
     pub(super) line: usize,
@@ -30,7 +30,7 @@ pub(super) struct ImageSpot {
     pub(super) block: usize,
 }
 
-impl ImageSpot {
+impl ImagePlacement {
     /// Returns the image's row on a line, or `None` if the image does not extend to that line.
     pub(super) fn row(&self, line: usize) -> Option<u16> {
         let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
@@ -46,12 +46,12 @@ pub(super) fn layout_block(
     look: &DrawContext<'_>,
 ) -> (Vec<Line<'static>>, Option<ImageKey>) {
     let dim = look.theme.dim;
-    let mut lines = wrap(&Line::styled(placeholder(block), dim), width);
+    let mut lines = wrap(&Line::styled(describe_block(block), dim), width);
     let image = look.images.zip(block_data(block));
     let Some((canvas, data)) = image else {
         return (lines, None);
     };
-    let Some((pixels_wide, pixels_high)) = dimensions(data) else {
+    let Some((pixels_wide, pixels_high)) = image_dimensions(data) else {
         return (lines, None);
     };
     let pixels = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -59,7 +59,7 @@ pub(super) fn layout_block(
         width: pixels(pixels_wide),
         height: pixels(pixels_high),
     };
-    let too_large = if data.len() > LONGEST {
+    let too_large = if data.len() > MAX_BASE64_LEN {
         Some("too many bytes")
     } else if u64::from(size.width) * u64::from(size.height) > MOST_PIXELS {
         Some("too many pixels")

@@ -9,8 +9,8 @@ use acp_host::terminal_text;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::DetailState;
-use super::image::ImageSpot;
+use super::DetailOptions;
+use super::image::ImagePlacement;
 use super::message::{MessageLayout, MessageSpeaker};
 use super::subagent::{self, SubagentLayout};
 use super::tool_call::ToolCallLayout;
@@ -28,7 +28,7 @@ pub(super) struct ItemRequest<'a> {
     pub(super) is_open: Option<bool>,
     /// Whether this is the last item of a thread that is working.
     pub(super) is_running: bool,
-    pub(super) detail: DetailState,
+    pub(super) detail: DetailOptions,
     /// The number of the current drawing.
     pub(super) drawing: u64,
     /// The time at which this drawing stops laying out.
@@ -54,7 +54,7 @@ struct ItemLayoutKey {
     width: u16,
     is_open: Option<bool>,
     is_running: bool,
-    detail: DetailState,
+    detail: DetailOptions,
     /// Changes when one of the item's terminals prints something, or when the contents of a subagent change.
     content_revision: u64,
     /// The canvas for the item's images.
@@ -248,7 +248,7 @@ impl ItemLayout {
     }
 
     /// Returns the image that extends to line `n`, and which of its rows that is.
-    pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
+    pub(super) fn image(&self, n: usize) -> Option<(ImagePlacement, u16)> {
         match &self.body {
             ItemBody::Message(message) => message.image(n),
             ItemBody::ToolCall(call) => call.image(n),

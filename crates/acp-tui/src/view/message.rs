@@ -5,7 +5,7 @@ use acp::v1::ContentBlock;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::image::{self, ImageSpot};
+use super::image::{self, ImagePlacement};
 use super::item::ItemRequest;
 use crate::draw_context::DrawContext;
 use crate::text::markdown::MarkdownView;
@@ -42,7 +42,7 @@ enum MessagePiece {
     /// Any other content, such as an image.
     Other {
         lines: Vec<Line<'static>>,
-        image: Option<ImageSpot>,
+        image: Option<ImagePlacement>,
     },
 }
 
@@ -102,7 +102,7 @@ impl MessageLayout {
                 }
                 other => {
                     let (lines, key) = image::layout_block(other, wanted.width, look);
-                    let image = key.map(|key| ImageSpot {
+                    let image = key.map(|key| ImagePlacement {
                         key,
                         line: lines.len() - usize::from(key.rows),
                         indent: 0,
@@ -154,7 +154,7 @@ impl MessageLayout {
     }
 
     /// Returns the image that extends to line `n`, and which of its rows that is.
-    pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
+    pub(super) fn image(&self, n: usize) -> Option<(ImagePlacement, u16)> {
         if self.summary.is_some() {
             return None;
         }

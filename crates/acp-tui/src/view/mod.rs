@@ -69,7 +69,7 @@ enum ScrollMove {
 
 /// How much detail to show.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DetailState {
+pub(crate) struct DetailOptions {
     /// Whether all thoughts and tool calls are expanded.
     pub(crate) all: bool,
     /// How diffs are laid out.
@@ -85,7 +85,7 @@ pub(crate) struct ThreadView {
     layouts: HashMap<usize, ItemLayout>,
     /// The items that the user has expanded or collapsed, by item index.
     open_overrides: HashMap<usize, bool>,
-    pub(crate) detail: DetailState,
+    pub(crate) detail: DetailOptions,
     selected: Option<usize>,
     /// The part of the thread that the last drawing showed.
     viewport: ViewportState,
@@ -103,7 +103,7 @@ struct ViewportState {
     width: u16,
     height: u16,
     /// Whether there is more below the visible part.
-    below: bool,
+    has_more_below: bool,
 }
 
 impl ThreadView {
@@ -124,7 +124,7 @@ impl ThreadView {
     }
 
     /// Returns the number of lines to scroll by page: the view's height less two lines that stay visible.
-    pub(crate) fn page(&self) -> usize {
+    pub(crate) fn page_height(&self) -> usize {
         usize::from(self.viewport.height).saturating_sub(2).max(1)
     }
 
@@ -141,7 +141,7 @@ impl ThreadView {
 
     /// Returns whether there is more below the visible part.
     pub(crate) fn has_more_below(&self) -> bool {
-        self.viewport.below
+        self.viewport.has_more_below
     }
 
     /// Moves the selection by this number of items. Later commands apply to the newly selected item, even before it is
@@ -217,7 +217,7 @@ impl ThreadView {
         let first = thread.truncation().items;
         let end = first + thread.items().len();
         self.drawings += 1;
-        let mut pages = ViewPages {
+        let mut pages = ViewRenderer {
             view: self,
             thread,
             first,
@@ -243,7 +243,7 @@ impl ThreadView {
 }
 
 /// A view with the thread that it shows, for one drawing.
-struct ViewPages<'a> {
+struct ViewRenderer<'a> {
     view: &'a mut ThreadView,
     thread: &'a Thread,
     /// The index of the first item.
@@ -256,7 +256,7 @@ struct ViewPages<'a> {
     deadline: Instant,
 }
 
-impl ViewPages<'_> {
+impl ViewRenderer<'_> {
     fn item(&self, number: usize) -> Option<&Item> {
         self.thread.items().get(number.checked_sub(self.first)?)
     }
@@ -500,7 +500,7 @@ impl ViewPages<'_> {
             at.line += 1;
         }
         let behind = self.line_below(last, 1);
-        self.view.viewport.below = behind.item < self.end;
+        self.view.viewport.has_more_below = behind.item < self.end;
         self.view.viewport.top = Some(top);
         self.view.viewport.bottom = Some(last);
     }

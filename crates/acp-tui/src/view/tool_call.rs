@@ -14,7 +14,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::image::{self, ImageSpot};
+use super::image::{self, ImagePlacement};
 use super::item::ItemRequest;
 use crate::draw_context::{DrawContext, SPINNER};
 use crate::text::ansi::TerminalText;
@@ -51,12 +51,12 @@ const MAX_PRETTY_BYTES: usize = 64 * 1024;
 pub(super) struct ToolCallLayout {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
-    images: Vec<ImageSpot>,
+    images: Vec<ImagePlacement>,
     terminals: HashMap<TerminalId, TerminalText>,
     /// The texts of an expanded card, by their index in the call's content.
     texts: HashMap<usize, MarkdownView>,
     /// Whether a change contains code whose highlighting is pending.
-    plain: bool,
+    is_highlight_pending: bool,
     /// How many times the card was laid out again because of new highlighting.
     highlight_retries: usize,
     /// Whether more of a command's output must be processed.
@@ -85,12 +85,12 @@ impl ToolCallLayout {
         let open = wanted.is_open.unwrap_or(wanted.detail.all);
         self.update_head(call, wanted.width, look);
         self.unfinished = false;
-        self.highlight_retries = if self.plain {
+        self.highlight_retries = if self.is_highlight_pending {
             self.highlight_retries + 1
         } else {
             0
         };
-        self.plain = false;
+        self.is_highlight_pending = false;
         if !open {
             self.texts.clear();
         }
@@ -149,7 +149,7 @@ impl ToolCallLayout {
                     let layout = wanted.detail.layout;
                     let (lines, plain) =
                         highlight::with_pending_flag(|| diff(of, layout, body.width, look.theme));
-                    self.plain |= plain;
+                    self.is_highlight_pending |= plain;
                     body.push_lines(lines, MAX_DIFF_LINES);
                 }
                 ThreadToolCallContent::Terminal(id) => {
@@ -197,7 +197,7 @@ impl ToolCallLayout {
 
     /// Returns whether the call contains code whose highlighting is pending.
     pub(super) fn is_waiting(&self) -> bool {
-        self.plain && self.highlight_retries < MAX_RELAYOUTS
+        self.is_highlight_pending && self.highlight_retries < MAX_RELAYOUTS
             || self.texts.values().any(MarkdownView::is_waiting)
     }
 
@@ -213,7 +213,7 @@ impl ToolCallLayout {
     }
 
     /// Returns the image that extends to line `n`, and which of its rows that is.
-    pub(super) fn image(&self, n: usize) -> Option<(ImageSpot, u16)> {
+    pub(super) fn image(&self, n: usize) -> Option<(ImagePlacement, u16)> {
         let n = n.checked_sub(self.head.len())?;
         let mut images = self.images.iter();
         images.find_map(|spot| Some((*spot, spot.row(n)?)))
@@ -223,7 +223,7 @@ impl ToolCallLayout {
 /// The body of a card: all lines below the first.
 struct ToolCallBody<'a> {
     lines: Vec<Line<'static>>,
-    images: Vec<ImageSpot>,
+    images: Vec<ImagePlacement>,
     width: u16,
     open: bool,
     look: &'a DrawContext<'a>,
@@ -262,7 +262,7 @@ impl ToolCallBody<'_> {
         let ContentBlock::Text(text) = block else {
             let (lines, key) = image::layout_block(block, self.width, self.look);
             self.lines.extend(lines);
-            self.images.extend(key.map(|key| ImageSpot {
+            self.images.extend(key.map(|key| ImagePlacement {
                 key,
                 line: self.lines.len() - usize::from(key.rows),
                 indent: 2,

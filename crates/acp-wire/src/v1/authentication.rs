@@ -18,11 +18,11 @@ tagged! {
         /// The agent authenticates itself when it receives `authenticate`.
         Agent(AuthMethodAgent) without tag
     }
-    fallback = agent_with_type;
+    fallback = read_agent_with_type;
 }
 
 /// Reads an auth method of type `agent`, as version 2 writes it.
-fn agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMethod> {
+fn read_agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMethod> {
     (tag == "agent").then(|| object.read().ok().map(AuthMethod::Agent))?
 }
 

@@ -57,7 +57,7 @@ record! {
         /// The time of the last change (ISO 8601).
         optional last_modified: String,
         /// The importance, from 0 to 1.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_share))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_fraction))]
         optional priority: f64,
     }
 }
@@ -122,7 +122,7 @@ record! {
         /// The media type, such as `text/plain`.
         optional mime_type: String,
         /// The size in bytes, at least 0.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_not_negative))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_non_negative))]
         optional size: i64,
         /// Icons to show for the resource. Only in version 2; clients of version 1 ignore them.
         optional_list icons: Icon,

@@ -13,11 +13,11 @@ tagged! {
         /// A program that the agent starts and talks to on stdin and stdout. Every agent supports it.
         Stdio(McpServerStdio) without tag
     }
-    fallback = stdio_with_type;
+    fallback = read_stdio_with_type;
 }
 
 /// Reads a server of type `stdio`, as version 2 and some clients write it.
-fn stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServer> {
+fn read_stdio_with_type(tag: &str, object: &crate::RawObject) -> Option<McpServer> {
     (tag == "stdio").then(|| object.read().ok().map(McpServer::Stdio))?
 }
 

@@ -7,7 +7,7 @@ record! {
         /// How serious the notice is.
         required severity: NoticeSeverity,
         /// A short title, at least one character long.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_text))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::non_empty_string))]
         required title: String,
         /// Details about the notice.
         optional description: String,

@@ -110,11 +110,11 @@ tagged! {
         /// A terminal, whose output is shown live.
         Terminal(Terminal) = "terminal",
     }
-    fallback = bare_content_block;
+    fallback = read_bare_content_block;
 }
 
 /// Reads a content block that is not wrapped in a tool call's content. One page of the specification shows this form.
-fn bare_content_block(tag: &str, object: &RawObject) -> Option<ToolCallContent> {
+fn read_bare_content_block(tag: &str, object: &RawObject) -> Option<ToolCallContent> {
     ContentBlock::TAGS
         .contains(&tag)
         .then(|| object.read().ok())?

@@ -36,7 +36,7 @@ impl Session {
     /// The client does not show display terminals
     /// ([`ClientInfo::supports_display_terminals`](super::ClientInfo::supports_display_terminals)), or the connection
     /// has ended.
-    pub async fn display_terminal(
+    pub async fn show_display_terminal(
         &self,
         tool_call: impl Into<ToolCallId>,
         command: &str,
@@ -80,14 +80,14 @@ impl DisplayTerminal {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn output(&mut self, bytes: &[u8]) -> Result<()> {
+    pub async fn append_output(&mut self, bytes: &[u8]) -> Result<()> {
         let id = self.id.clone();
         let chunk = || {
             let chunk = v2::TerminalOutputChunk::new(id, STANDARD.encode(bytes));
             Update::TerminalOutputChunk(chunk)
         };
         if self.session.client().is_v2() {
-            return self.session.update(chunk()).await;
+            return self.session.send_update(chunk()).await;
         }
         let text = self.utf8_pieces.push(bytes);
         let output = json!({"terminal_id": self.id.as_str(), "data": text});
@@ -115,7 +115,7 @@ impl DisplayTerminal {
     /// The recorder always gets the form of version 2, because `_meta` is only a convention between a few programs.
     async fn send_update(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().is_v2() {
-            return self.session.update(update).await;
+            return self.session.send_update(update).await;
         }
         let meta_update = self.new_meta_update(what, value);
         self.session

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Agent;
-use super::side::{limits, to_serve_result, start_shared};
+use super::side::{limits, start_shared, to_serve_result};
 use crate::connection::{Connection, Driver};
 use crate::options::Options;
 use crate::transport::Transport;

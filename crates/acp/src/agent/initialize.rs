@@ -16,10 +16,10 @@ use super::Agent;
 use super::methods::Authentication;
 use super::session::Session;
 use super::side::AgentSide;
-use crate::capabilities::{check_offered, library_implementation, offered_capabilities};
+use crate::capabilities::{check_offered, implemented_capabilities, library_implementation};
 use crate::dialect;
 use crate::error::Error;
-use crate::object::{object, to_raw_value};
+use crate::object::{to_object, to_raw_value};
 
 /// The client's side of a connection: its name, its protocol version and its capabilities.
 #[derive(Debug, Clone)]
@@ -143,7 +143,7 @@ pub(crate) fn initialize<A: Agent>(
             version,
             agent.info().unwrap_or_else(library_implementation),
         )
-        .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
+        .capabilities(to_v2(&capabilities, agent.supports_mcp_stdio()))
         .auth_methods(methods);
         answer.meta = response_meta(side);
         return Ok((Arc::new(client), VersionedInitializeResponse::V2(answer)));
@@ -160,7 +160,7 @@ pub(crate) fn initialize<A: Agent>(
 /// Returns the `_meta` of the response, which declares the extensions that the agent supports.
 fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
     let offered = ClientExtensionRequest::offered_by(side);
-    let meta: Meta = offered_capabilities(&offered);
+    let meta: Meta = implemented_capabilities(&offered);
     Some(meta).filter(|meta| !meta.is_empty())
 }
 
@@ -168,8 +168,8 @@ fn response_meta<A: Agent>(side: &AgentSide<A>) -> Option<Meta> {
 fn agent_capabilities<A: Agent>(side: &AgentSide<A>) -> AgentCapabilities {
     let agent = &*side.agent;
     let offered = v1::ClientRequest::offered_by(side);
-    let mut capabilities: AgentCapabilities = offered_capabilities(&offered);
-    if agent.additional_directories() {
+    let mut capabilities: AgentCapabilities = implemented_capabilities(&offered);
+    if agent.supports_additional_directories() {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }
     capabilities.session_capabilities.system_prompt = supported_system_prompt(agent);
@@ -192,7 +192,7 @@ pub(super) fn supported_system_prompt<A: Agent>(
 }
 
 fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabilities {
-    let capabilities = object(Some(&to_raw_value(capabilities)));
+    let capabilities = to_object(Some(&to_raw_value(capabilities)));
     let capabilities = dialect::agent_to_v2(&capabilities, mcp_stdio);
     capabilities.read().unwrap_or_default()
 }

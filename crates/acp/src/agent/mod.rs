@@ -32,8 +32,8 @@ pub use initialize::ClientInfo;
 pub use methods::CancelWork;
 #[cfg(feature = "unstable")]
 pub use methods::{
-    ArchiveSession, AuthStatusHandler, SessionStatusHandler, ForkSession, Providers, SetSessionTitle,
-    SteerTurn,
+    ArchiveSession, AuthStatusHandler, ForkSession, Providers, SessionStatusHandler,
+    SetSessionTitle, SteerTurn,
 };
 pub use methods::{
     AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
@@ -44,8 +44,8 @@ pub use methods::{
 use methods::CancelWork;
 #[cfg(not(feature = "unstable"))]
 use methods::{
-    ArchiveSession, AuthStatusHandler, SessionStatusHandler, ForkSession, Providers, SetSessionTitle,
-    SteerTurn,
+    ArchiveSession, AuthStatusHandler, ForkSession, Providers, SessionStatusHandler,
+    SetSessionTitle, SteerTurn,
 };
 pub use permission::PermissionAnswer;
 pub use recording::Recorder;
@@ -122,12 +122,12 @@ pub trait Agent: Send + Sync + 'static {
 
     /// Returns `true` if the agent supports MCP servers on stdio. In version 1, every agent does; in version 2, this is
     /// a capability.
-    fn mcp_stdio(&self) -> bool {
+    fn supports_mcp_stdio(&self) -> bool {
         true
     }
 
     /// Returns `true` if the agent supports additional roots in a session (`additionalDirectories`).
-    fn additional_directories(&self) -> bool {
+    fn supports_additional_directories(&self) -> bool {
         false
     }
 

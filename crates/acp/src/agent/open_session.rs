@@ -19,7 +19,7 @@ use crate::capabilities::missing_mcp_capability;
 use crate::connection::{Connection, Responder};
 use crate::dialect;
 use crate::error::{Error, Result};
-use crate::session_setup::{LONGEST_ID, SessionSetup, SystemPromptError};
+use crate::session_setup::{MAX_ID_LEN, SessionSetup, SystemPromptError};
 
 /// A way to open an existing session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct SessionOpeningGuard<A: Agent> {
     pub(crate) session: Session,
     /// The session that was open before under the same id.
     previous: Option<AgentSessionEntry<A>>,
-    succeeded: bool,
+    has_succeeded: bool,
 }
 
 impl<A: Agent> SessionOpeningGuard<A> {
@@ -67,14 +67,14 @@ impl<A: Agent> SessionOpeningGuard<A> {
     }
 
     fn commit(mut self) -> Session {
-        self.succeeded = true;
+        self.has_succeeded = true;
         self.session.clone()
     }
 }
 
 impl<A: Agent> Drop for SessionOpeningGuard<A> {
     fn drop(&mut self) {
-        match (self.succeeded, self.previous.take()) {
+        match (self.has_succeeded, self.previous.take()) {
             (true, None) => {}
             // The client can no longer cancel the turns of the previous opening.
             (true, Some(before)) => before.session.cancel(),
@@ -114,7 +114,7 @@ impl<A: Agent> AgentSide<A> {
                 self.finish_opening(opening, opened, responder, SessionOrigin::New)
                     .await;
             }
-            Err(error) => responder.answer(Err::<(), _>(error)).await,
+            Err(error) => responder.respond(Err::<(), _>(error)).await,
         }
     }
 
@@ -138,7 +138,7 @@ impl<A: Agent> AgentSide<A> {
         };
         let (opening, with) = match opened {
             Ok(opened) => opened,
-            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+            Err(error) => return responder.respond(Err::<(), _>(error)).await,
         };
         let session = &opening.session;
         let recorded = session.recording().is_some();
@@ -191,13 +191,15 @@ impl<A: Agent> AgentSide<A> {
         let open = self.check_setup(setup).and_then(|()| self.open_session(id));
         let (session, state) = match open {
             Ok(open) => open,
-            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+            Err(error) => return responder.respond(Err::<(), _>(error)).await,
         };
-        let sent = session.send_state_update(session.current_state_update()).await;
+        let sent = session
+            .send_state_update(session.current_state_update())
+            .await;
         let options = session.config_options();
         let origin = SessionOrigin::Existing(ReopenMode::Resume);
         let answer = sent.map(|()| to_v2_response(&session, options, None, origin));
-        responder.answer(answer).await;
+        responder.respond(answer).await;
         self.agent.session_opened(&state, session).await;
     }
 
@@ -210,7 +212,7 @@ impl<A: Agent> AgentSide<A> {
     ) {
         let Some(fork) = self.agent.fork_session() else {
             let error = Error::Rpc(jsonrpc::Error::method_not_found(ForkSessionRequest::METHOD));
-            return responder.answer(Err::<(), _>(error)).await;
+            return responder.respond(Err::<(), _>(error)).await;
         };
         let new = self.agent.new_session_id();
         match self.open(new, &setup, responder.connection()) {
@@ -222,7 +224,7 @@ impl<A: Agent> AgentSide<A> {
                 self.finish_opening(opening, opened, responder, SessionOrigin::Fork)
                     .await;
             }
-            Err(error) => responder.answer(Err::<(), _>(error)).await,
+            Err(error) => responder.respond(Err::<(), _>(error)).await,
         }
     }
 
@@ -263,9 +265,9 @@ impl<A: Agent> AgentSide<A> {
         conn: &Connection,
     ) -> Result<SessionOpeningGuard<A>> {
         self.check_setup(setup)?;
-        if id.as_str().len() > LONGEST_ID {
+        if id.as_str().len() > MAX_ID_LEN {
             return Err(Error::invalid_params(format!(
-                "session id too long: the limit is {LONGEST_ID} bytes"
+                "session id too long: the limit is {MAX_ID_LEN} bytes"
             )));
         }
         let client = self.client()?;
@@ -295,15 +297,13 @@ impl<A: Agent> AgentSide<A> {
             side,
             session,
             previous: before,
-            succeeded: false,
+            has_succeeded: false,
         })
     }
 
     /// Checks that a session can be opened with this setup.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
-        setup
-            .check_paths_absolute()
-            .map_err(Error::invalid_params)?;
+        setup.check_paths().map_err(Error::invalid_params)?;
         let offered = supported_system_prompt(&*self.agent);
         setup
             .check_system_prompt(offered.as_ref())
@@ -319,7 +319,7 @@ impl<A: Agent> AgentSide<A> {
     /// Checks that the agent supports the transports of these MCP servers.
     fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
         let offered = self.agent.mcp_capabilities();
-        let stdio = self.agent.mcp_stdio() || !self.client()?.is_v2();
+        let stdio = self.agent.supports_mcp_stdio() || !self.client()?.is_v2();
         let missing = |server| Some((server, missing_mcp_capability(&offered, stdio, server)?));
         match servers.iter().find_map(missing) {
             Some((server, missing)) => {
@@ -346,7 +346,7 @@ impl<A: Agent> AgentSide<A> {
         };
         match answer {
             Ok(answer) => {
-                responder.answer(Ok(answer)).await;
+                responder.respond(Ok(answer)).await;
                 let session = opening.commit();
                 if let Some(state) = session.agent_state::<A>() {
                     self.agent.session_opened(&state, session).await;
@@ -355,7 +355,7 @@ impl<A: Agent> AgentSide<A> {
             Err(error) => {
                 // Before the response, so that a client that has it finds the previous session open.
                 drop(opening);
-                responder.answer(Err::<(), _>(error)).await;
+                responder.respond(Err::<(), _>(error)).await;
             }
         }
     }

@@ -50,7 +50,10 @@ impl ReportedTurnGuard {
         self.session.end_message();
         self.session.set_working(false);
         // Fails only if the connection has ended.
-        let _ = self.session.send_state_update(v2::StateUpdate::Idle(idle)).await;
+        let _ = self
+            .session
+            .send_state_update(v2::StateUpdate::Idle(idle))
+            .await;
     }
 }
 
@@ -65,7 +68,8 @@ impl Drop for ReportedTurnGuard {
         let idle = v2::IdleStateUpdate::new()
             .stop_reason(v2::StopReason::Error)
             .error(error);
-        self.session.send_state_update_now(v2::StateUpdate::Idle(idle));
+        self.session
+            .send_state_update_now(v2::StateUpdate::Idle(idle));
     }
 }
 
@@ -150,7 +154,7 @@ impl<A: Agent> AgentSide<A> {
         } else {
             result.map(PromptResponse::new)
         };
-        responder.answer(result).await;
+        responder.respond(result).await;
     }
 
     /// Runs a turn in version 2. The response is sent when the previous turn has ended. It only confirms that the
@@ -171,7 +175,7 @@ impl<A: Agent> AgentSide<A> {
             self.check_content(&prompt.content)
         };
         if let Err(error) = refused {
-            return responder.answer(Err::<(), _>(error)).await;
+            return responder.respond(Err::<(), _>(error)).await;
         }
         let turn_guard = tokio::select! {
             biased;
@@ -180,16 +184,16 @@ impl<A: Agent> AgentSide<A> {
             turn_guard = place.wait() => Some(turn_guard),
         };
         let Some(_turn_guard) = turn_guard else {
-            return responder.answer(Err::<(), _>(Error::Cancelled)).await;
+            return responder.respond(Err::<(), _>(Error::Cancelled)).await;
         };
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(prompt.content.clone());
         // The prompt must be recorded before it is reported as part of the conversation.
         let order_guard = match session.record_prompt(&id, &prompt.content).await {
             Ok(order_guard) => order_guard,
-            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+            Err(error) => return responder.respond(Err::<(), _>(error)).await,
         };
-        responder.answer(Ok(v2::PromptResponse::new(id))).await;
+        responder.respond(Ok(v2::PromptResponse::new(id))).await;
         session.set_working(true);
         // Fails only if the connection has ended; the turn is dropped with it.
         let _ = session.send_recorded_user_message(message).await;

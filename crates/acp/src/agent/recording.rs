@@ -81,7 +81,7 @@ impl<A: Agent> AgentSide<A> {
         Some(SessionRecording {
             recorder: Arc::clone(self) as Arc<dyn DynRecorder>,
             order_lock: Mutex::default(),
-            replaying: AtomicBool::new(false),
+            is_replaying: AtomicBool::new(false),
         })
     }
 }
@@ -93,7 +93,7 @@ pub(crate) struct SessionRecording {
     /// are recorded.
     order_lock: Mutex<()>,
     /// Whether the session is being replayed. A replay was already recorded.
-    replaying: AtomicBool,
+    is_replaying: AtomicBool,
 }
 
 /// The guard of the order lock, or `None` if the session is not recorded.
@@ -105,7 +105,7 @@ impl SessionRecording {
         Self {
             recorder: Arc::clone(&self.recorder),
             order_lock: Mutex::default(),
-            replaying: AtomicBool::new(false),
+            is_replaying: AtomicBool::new(false),
         }
     }
 
@@ -118,19 +118,22 @@ impl Session {
     /// Returns the session's recording, unless there is none or the session is being replayed.
     pub(super) fn recording_unless_replaying(&self) -> Option<&SessionRecording> {
         let recording = self.recording()?;
-        (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
+        (!recording.is_replaying.load(Ordering::Acquire)).then_some(recording)
     }
 
     /// Sets whether the session is being replayed, in which case its updates are not recorded.
     pub(super) fn set_replaying(&self, replaying: bool) {
         if let Some(recording) = self.recording() {
-            recording.replaying.store(replaying, Ordering::Release);
+            recording.is_replaying.store(replaying, Ordering::Release);
         }
     }
 
     /// Records an update if it is part of the history. The caller must hold the order lock.
     pub(super) async fn record(&self, update: &Update) -> Result<()> {
-        let Some(recording) = self.recording_unless_replaying().filter(|_| is_history(update)) else {
+        let Some(recording) = self
+            .recording_unless_replaying()
+            .filter(|_| is_history(update))
+        else {
             return Ok(());
         };
         let recorded = recording.recorder.record(self, update).await;

@@ -89,7 +89,7 @@ struct SessionInner {
     /// Makes generated ids unique, even if the session is opened again.
     opening_id: OpeningId,
     /// Whether updates are discarded instead of sent.
-    muted: AtomicBool,
+    is_muted: AtomicBool,
     /// The session's recording, if the agent has a recorder.
     recording: Option<SessionRecording>,
     state: Mutex<AgentSessionState>,
@@ -120,11 +120,11 @@ pub(super) struct AgentSessionState {
     /// pending.
     work_epoch: u64,
     /// Whether a turn is running, as last reported to clients of version 2.
-    working: bool,
+    is_turn_running: bool,
     /// The cancellation token of the turn whose prompt the agent is working on.
     prompt_token: Option<CancellationToken>,
     /// The cancellation tokens of running and queued turns, for `session/cancel`.
-    turns: Vec<CancellationToken>,
+    turn_count: Vec<CancellationToken>,
 }
 
 /// A guard that marks a session as working on a prompt until it is dropped.
@@ -163,7 +163,7 @@ impl Session {
             conn,
             client,
             opening_id: new_opening_id(),
-            muted: AtomicBool::new(false),
+            is_muted: AtomicBool::new(false),
             recording,
             state: Mutex::default(),
             agent_state: OnceLock::new(),
@@ -180,7 +180,7 @@ impl Session {
             conn: self.0.conn.clone(),
             client: Arc::clone(&self.0.client),
             opening_id: new_opening_id(),
-            muted: AtomicBool::new(false),
+            is_muted: AtomicBool::new(false),
             recording: self
                 .0
                 .recording
@@ -255,7 +255,7 @@ impl Session {
     }
 
     pub(crate) fn muted(&self) -> &AtomicBool {
-        &self.0.muted
+        &self.0.is_muted
     }
 
     pub(super) fn recording(&self) -> Option<&SessionRecording> {
@@ -271,7 +271,7 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn message(&self, text: impl AsRef<str>) -> Result<()> {
+    pub async fn send_message(&self, text: impl AsRef<str>) -> Result<()> {
         self.send_text_chunk(AGENT, text.as_ref()).await
     }
 
@@ -279,7 +279,7 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn thought(&self, text: impl AsRef<str>) -> Result<()> {
+    pub async fn send_thought(&self, text: impl AsRef<str>) -> Result<()> {
         self.send_text_chunk(THOUGHT, text.as_ref()).await
     }
 
@@ -288,8 +288,8 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn message_content(&self, content: impl Into<ContentBlock>) -> Result<()> {
-        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content)))
+    pub async fn send_message_content(&self, content: impl Into<ContentBlock>) -> Result<()> {
+        self.send_update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content)))
             .await
     }
 
@@ -298,8 +298,8 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn user_message(&self, content: impl Into<ContentBlock>) -> Result<()> {
-        self.update(SessionUpdate::UserMessageChunk(ContentChunk::new(content)))
+    pub async fn replay_user_message(&self, content: impl Into<ContentBlock>) -> Result<()> {
+        self.send_update(SessionUpdate::UserMessageChunk(ContentChunk::new(content)))
             .await
     }
 
@@ -331,12 +331,13 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn tool_call(&self, call: impl Into<NewToolCall>) -> Result<ToolCallHandle> {
+    pub async fn report_tool_call(&self, call: impl Into<NewToolCall>) -> Result<ToolCallHandle> {
         let call = call
             .into()
             .into_tool_call(|| self.state().next_tool_call_id(&self.0.opening_id));
         let handle = ToolCallHandle::new(self.clone(), call.tool_call_id.clone());
-        self.update(SessionUpdate::ToolCall(call.into())).await?;
+        self.send_update(SessionUpdate::ToolCall(call.into()))
+            .await?;
         Ok(handle)
     }
 
@@ -350,8 +351,9 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn plan(&self, entries: Vec<PlanEntry>) -> Result<()> {
-        self.update(SessionUpdate::Plan(Plan::new(entries))).await
+    pub async fn set_plan(&self, entries: Vec<PlanEntry>) -> Result<()> {
+        self.send_update(SessionUpdate::Plan(Plan::new(entries)))
+            .await
     }
 
     /// Reports one of several plans in full, which replaces the plan with the same id. A client that supports only one
@@ -359,15 +361,19 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn plan_by_id(&self, id: impl Into<PlanId>, entries: Vec<PlanEntry>) -> Result<()> {
+    pub async fn set_plan_by_id(
+        &self,
+        id: impl Into<PlanId>,
+        entries: Vec<PlanEntry>,
+    ) -> Result<()> {
         let id = id.into();
         if self.0.client.supports_plans() {
             let items = PlanUpdateContent::Items(PlanItems::new(id, entries));
             let update = SessionUpdate::PlanUpdate(PlanUpdate::new(items));
-            return self.update(update).await;
+            return self.send_update(update).await;
         }
         let all = self.state().replace_plan(id, entries);
-        self.plan(all).await
+        self.set_plan(all).await
     }
 
     /// Removes a plan (`plan_removed`). A client that supports only one plan receives the steps of the remaining plans.
@@ -378,10 +384,10 @@ impl Session {
         let id = id.into();
         if self.0.client.supports_plans() {
             let update = SessionUpdate::PlanRemoved(PlanRemoved::new(id));
-            return self.update(update).await;
+            return self.send_update(update).await;
         }
         let all = self.state().replace_plan(id, Vec::new());
-        self.plan(all).await
+        self.set_plan(all).await
     }
 
     /// Shows the user a notice that is not part of the conversation. Does nothing if the client does not support
@@ -389,10 +395,11 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn notice(&self, notice: Notice) -> Result<()> {
+    pub async fn show_notice(&self, notice: Notice) -> Result<()> {
         let session = self.0.client.capabilities().session.as_ref();
         if session.is_some_and(|session| session.notices.is_some()) {
-            self.update(SessionUpdate::Notice(notice.into())).await?;
+            self.send_update(SessionUpdate::Notice(notice.into()))
+                .await?;
         }
         Ok(())
     }
@@ -402,8 +409,8 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn commands(&self, commands: Vec<AvailableCommand>) -> Result<()> {
-        self.update(SessionUpdate::AvailableCommandsUpdate(
+    pub async fn set_commands(&self, commands: Vec<AvailableCommand>) -> Result<()> {
+        self.send_update(SessionUpdate::AvailableCommandsUpdate(
             AvailableCommandsUpdate::new(commands),
         ))
         .await
@@ -413,8 +420,8 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn title(&self, title: impl Into<String>) -> Result<()> {
-        self.update(SessionUpdate::SessionInfoUpdate(
+    pub async fn set_title(&self, title: impl Into<String>) -> Result<()> {
+        self.send_update(SessionUpdate::SessionInfoUpdate(
             SessionInfoUpdate::new().title(title).into(),
         ))
         .await
@@ -424,8 +431,9 @@ impl Session {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn usage(&self, usage: UsageUpdate) -> Result<()> {
-        self.update(SessionUpdate::UsageUpdate(usage.into())).await
+    pub async fn report_usage(&self, usage: UsageUpdate) -> Result<()> {
+        self.send_update(SessionUpdate::UsageUpdate(usage.into()))
+            .await
     }
 
     /// Returns the current config options, including those that the client does not support.
@@ -442,12 +450,12 @@ impl Session {
     pub async fn set_config_options(&self, options: Vec<SessionConfigOption>) -> Result<()> {
         let mode = self.replace_config_options(options.clone());
         let shown = config::supported_options(options, self.0.client.supports_boolean_options());
-        self.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(
+        self.send_update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(
             shown,
         )))
         .await?;
         if let (Some(mode), false) = (mode, self.0.client.is_v2()) {
-            self.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
+            self.send_update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
                 mode,
             )))
             .await?;
@@ -497,7 +505,7 @@ impl Session {
     /// state too early, but the state that is reported last is never wrong.
     pub(crate) fn set_working(&self, working: bool) {
         let mut state = self.state();
-        state.working = working;
+        state.is_turn_running = working;
         state.work_epoch += 1;
         state.pending_questions = 0;
     }
@@ -520,7 +528,7 @@ impl Session {
     /// Returns an update that reports the agent's current state: idle, running or waiting for the user.
     pub(crate) fn current_state_update(&self) -> v2::StateUpdate {
         let state = self.state();
-        match (state.working, state.pending_questions) {
+        match (state.is_turn_running, state.pending_questions) {
             (false, _) => v2::StateUpdate::Idle(v2::IdleStateUpdate::new()),
             (true, 0) => v2::StateUpdate::Running(v2::RunningStateUpdate::new()),
             (true, _) => v2::StateUpdate::RequiresAction(v2::RequiresActionStateUpdate::new()),
@@ -528,22 +536,22 @@ impl Session {
     }
 
     pub(crate) fn register_turn(&self, cancel: CancellationToken) {
-        self.state().turns.push(cancel);
+        self.state().turn_count.push(cancel);
     }
 
     /// Returns the number of running and queued turns.
     pub(crate) fn turn_count(&self) -> usize {
-        self.state().turns.len()
+        self.state().turn_count.len()
     }
 
     /// Removes turns that have ended, whose tokens are cancelled.
     pub(crate) fn remove_ended_turns(&self) {
-        self.state().turns.retain(|turn| !turn.is_cancelled());
+        self.state().turn_count.retain(|turn| !turn.is_cancelled());
     }
 
     /// Cancels all turns (`session/cancel`).
     pub(crate) fn cancel(&self) {
-        for turn in &self.state().turns {
+        for turn in &self.state().turn_count {
             turn.cancel();
         }
     }
@@ -635,9 +643,9 @@ impl AgentSessionState {
 
     pub(super) fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
         if finished {
-            self.titles.forget(call.as_str());
+            self.titles.remove(call.as_str());
         } else if let Some(title) = title {
-            self.titles.touch(call.as_str()).clone_from(title);
+            self.titles.get_or_insert(call.as_str()).clone_from(title);
         }
     }
 

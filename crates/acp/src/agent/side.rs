@@ -169,7 +169,12 @@ impl<A: Agent> Handler for AgentSide<A> {
 
     const NOISE: NoisePolicy = NoisePolicy::Respond;
 
-    fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
+    fn handle_request(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&RawValue>,
+        responder: Responder,
+    ) {
         if method == InitializeRequest::METHOD {
             let answer = initialize(self, self.latest, params).map(|(client, answer)| {
                 let _ = self.client.set(client);
@@ -186,17 +191,17 @@ impl<A: Agent> Handler for AgentSide<A> {
         if self.client_info().is_v2() {
             match require_initialized(v2::ClientRequest::read(method, params), begun) {
                 Ok(request) => request.handle(pending),
-                Err(error) => pending.refuse(error),
+                Err(error) => pending.reject(error),
             }
         } else {
             match require_initialized(v1::ClientRequest::read(method, params), begun) {
                 Ok(request) => request.handle(pending),
-                Err(error) => pending.refuse(error),
+                Err(error) => pending.reject(error),
             }
         }
     }
 
-    fn notification(
+    fn handle_notification(
         self: &Arc<Self>,
         conn: &Connection,
         method: &str,
@@ -214,7 +219,7 @@ impl<A: Agent> Handler for AgentSide<A> {
             Ok(ClientNotification::Extension(extension)) => Some((conn.clone(), extension)),
             Ok(_) => None,
             Err(error) => {
-                conn.0.counters.count_unread();
+                conn.0.counters.count_unread_notification();
                 tracing::warn!(%error, "ignoring an invalid notification");
                 None
             }
@@ -226,7 +231,7 @@ impl<A: Agent> Handler for AgentSide<A> {
         self.agent.extension_notification(&conn, notification).await;
     }
 
-    fn closed(&self, _: &CloseReason) {
+    fn on_closed(&self, _: &CloseReason) {
         // Sessions hold the connection. Without this, neither would be freed.
         let sessions = std::mem::take(&mut *self.sessions());
         for entry in sessions.values() {

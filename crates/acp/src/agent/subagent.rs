@@ -35,7 +35,7 @@ impl Turn {
     /// # Errors
     /// The client does not support subagents ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection
     /// has ended.
-    pub async fn subagent(
+    pub async fn start_subagent(
         &self,
         id: impl Into<SessionId>,
         title: impl Into<String>,
@@ -46,7 +46,10 @@ impl Turn {
         let id = id.into();
         let subagent = Subagent {
             parent: self.session().clone(),
-            turn: Turn::new(self.session().new_subagent_session(id), self.token().clone()),
+            turn: Turn::new(
+                self.session().new_subagent_session(id),
+                self.token().clone(),
+            ),
         };
         let running = StateUpdate::Running(RunningStateUpdate::new());
         let announced = subagent.new_update().title(title).state(running.clone());
@@ -69,7 +72,7 @@ impl Subagent {
     /// The connection has ended.
     pub async fn update_subagent(&self, update: SubagentUpdate) -> Result<()> {
         let update = Update::SubagentUpdate(update.into());
-        self.parent.update(update).await
+        self.parent.send_update(update).await
     }
 
     /// Reports that the subagent has finished.

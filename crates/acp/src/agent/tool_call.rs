@@ -125,9 +125,9 @@ impl ToolCallHandle {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn update(&self, update: ToolCallUpdate) -> Result<()> {
+    pub async fn send_update(&self, update: ToolCallUpdate) -> Result<()> {
         self.session
-            .update(SessionUpdate::ToolCallUpdate(update.into()))
+            .send_update(SessionUpdate::ToolCallUpdate(update.into()))
             .await
     }
 
@@ -136,7 +136,7 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn start(&self) -> Result<()> {
-        self.update(self.new_update().status(ToolCallStatus::InProgress))
+        self.send_update(self.new_update().status(ToolCallStatus::InProgress))
             .await
     }
 
@@ -144,8 +144,8 @@ impl ToolCallHandle {
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn content(&self, content: Vec<ToolCallContent>) -> Result<()> {
-        self.update(self.new_update().content(content)).await
+    pub async fn set_content(&self, content: Vec<ToolCallContent>) -> Result<()> {
+        self.send_update(self.new_update().content(content)).await
     }
 
     /// Reports that the call succeeded (`completed`).
@@ -153,7 +153,7 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn complete(&self) -> Result<()> {
-        self.update(self.new_update().status(ToolCallStatus::Completed))
+        self.send_update(self.new_update().status(ToolCallStatus::Completed))
             .await
     }
 
@@ -170,7 +170,7 @@ impl ToolCallHandle {
             content.push(ContentBlock::text("Cancelled.").into());
             ToolCallStatus::Failed
         };
-        self.update(self.new_update().status(status).content(content))
+        self.send_update(self.new_update().status(status).content(content))
             .await
     }
 
@@ -180,7 +180,7 @@ impl ToolCallHandle {
     /// The connection has ended.
     pub async fn fail(&self, why: impl Into<String>) -> Result<()> {
         let why = ToolCallContent::from(ContentBlock::text(why));
-        self.update(
+        self.send_update(
             self.new_update()
                 .status(ToolCallStatus::Failed)
                 .content(vec![why]),

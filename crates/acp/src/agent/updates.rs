@@ -23,7 +23,7 @@ impl Session {
     /// # Errors
     /// The client speaks version 1, which cannot express the update
     /// ([`Error::Unsupported`](crate::Error::Unsupported)), or the connection has ended.
-    pub async fn update(&self, update: impl Into<Update>) -> Result<()> {
+    pub async fn send_update(&self, update: impl Into<Update>) -> Result<()> {
         let mut update = update.into();
         let Some(recording) = self.recording_unless_replaying() else {
             self.track_update(&mut update);
@@ -89,7 +89,7 @@ impl Session {
 
     /// Reports the agent's state to clients of version 2.
     pub(crate) async fn send_state_update(&self, state: v2::StateUpdate) -> Result<()> {
-        self.update(Update::StateUpdate(state)).await
+        self.send_update(Update::StateUpdate(state)).await
     }
 
     /// Reports the agent's state to clients of version 2, without waiting for capacity.
@@ -124,7 +124,7 @@ impl Session {
             _ => return,
         };
         match &chunk.message_id {
-            Some(_) if chunk.by_id => {}
+            Some(_) if chunk.is_found_by_id => {}
             Some(id) => self.state().current_message = Some((kind, id.clone())),
             None => chunk.message_id = Some(self.chunk_message_id(kind)),
         }

@@ -4,7 +4,7 @@
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
-use super::json::{items, object, to_raw_value};
+use super::json::{list_items, to_object, to_raw_value};
 
 /// The maximum size of a session's stored options, in bytes. If an agent has more, its modes cannot be set with the
 /// method of version 1.
@@ -36,7 +36,7 @@ fn rename_groups(mut option: RawObject, from: &str, to: &str) -> RawObject {
 
 fn to_objects(list: &[Box<RawValue>]) -> impl Iterator<Item = RawObject> {
     list.iter()
-        .map(|item| object(Some(item)))
+        .map(|item| to_object(Some(item)))
         .filter(|item| !item.is_empty())
 }
 
@@ -83,7 +83,7 @@ impl LegacySetting {
     /// Converts the setting, in the form of version 1, to a config option.
     fn to_config_option(self, state: &RawObject) -> Option<RawObject> {
         let [category, name, _, current, available, id] = self.names();
-        let options: Vec<RawObject> = to_objects(&items(state, available))
+        let options: Vec<RawObject> = to_objects(&list_items(state, available))
             .map(|value| value.rename(id, "value"))
             .collect();
         Some(object! {
@@ -110,10 +110,10 @@ impl V1ConfigOptions {
     /// Replaces the options, modes and models in a response with a single list of options.
     pub(super) fn rewrite_response(&mut self, result: &mut RawObject) {
         if result.has("configOptions") {
-            self.set_agent_options(&items(result, "configOptions"));
+            self.set_agent_options(&list_items(result, "configOptions"));
         }
         for switch in [LegacySetting::Mode, LegacySetting::Model] {
-            let state = object(result.take(switch.names()[2]).as_deref());
+            let state = to_object(result.take(switch.names()[2]).as_deref());
             if let Some(option) = switch.to_config_option(&state) {
                 self.legacy_options.retain(|(known, _)| *known != switch);
                 self.legacy_options.push((switch, option));
@@ -254,9 +254,9 @@ impl V2ConfigOptions {
     pub(super) fn modes(&self) -> Option<RawObject> {
         let option = self.find_select(LegacySetting::Mode)?;
         let mut modes = Vec::new();
-        for value in to_objects(&items(option, "options")) {
+        for value in to_objects(&list_items(option, "options")) {
             if value.has("groupId") || value.has("options") {
-                modes.extend(to_objects(&items(&value, "options")));
+                modes.extend(to_objects(&list_items(&value, "options")));
             } else {
                 modes.push(value);
             }

@@ -4,7 +4,7 @@
 use acp_wire::{RawObject, v1};
 
 use super::json::to_raw_value;
-use crate::dialect::git_patch;
+use crate::dialect::format_git_patch;
 
 /// Converts a version 1 diff to version 2.
 pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
@@ -17,7 +17,7 @@ pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
     item = item.without(&["path", "oldText", "newText"]);
     let change = object! { "operation": operation, "path": diff.path, "fileType": "text" };
     item.push("changes".to_owned(), to_raw_value(&[change]));
-    if let Some(text) = git_patch(&diff) {
+    if let Some(text) = format_git_patch(&diff) {
         let patch = object! { "format": "git_patch", "text": text };
         item.push("patch".to_owned(), to_raw_value(&patch));
     }

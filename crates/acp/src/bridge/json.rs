@@ -6,7 +6,7 @@ use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::{Notification, RawObject, v1};
 use serde_json::value::RawValue;
 
-pub(super) use crate::object::{object, to_raw_value};
+pub(super) use crate::object::{to_object, to_raw_value};
 
 /// The bytes to send to each side in response to one line.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ pub(super) fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
 }
 
 /// Returns the session id in the params of a message.
-pub(super) fn session_id(params: &RawObject) -> Option<String> {
+pub(super) fn read_session_id(params: &RawObject) -> Option<String> {
     params.field("sessionId")
 }
 
@@ -75,7 +75,7 @@ pub(super) fn session_id(params: &RawObject) -> Option<String> {
 /// # Errors
 /// The request has no session id, so it cannot be translated.
 pub(super) fn require_session_id(params: &RawObject) -> Result<String, jsonrpc::Error> {
-    session_id(params)
+    read_session_id(params)
         .ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: sessionId is missing"))
 }
 
@@ -106,24 +106,24 @@ pub(super) fn write_result(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject
 }
 
 /// Writes an error response to a request.
-pub(super) fn refuse(buf: &mut Vec<u8>, id: &RequestId, error: &jsonrpc::Error) {
+pub(super) fn write_error(buf: &mut Vec<u8>, id: &RequestId, error: &jsonrpc::Error) {
     let _ = jsonrpc::write_error(buf, id, error);
 }
 
 /// Writes a notification.
-pub(super) fn notify(buf: &mut Vec<u8>, method: &str, params: &RawObject) {
+pub(super) fn write_notification(buf: &mut Vec<u8>, method: &str, params: &RawObject) {
     let _ = jsonrpc::write_notification(buf, method, params);
 }
 
 /// Writes a `session/update` notification.
-pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
+pub(super) fn write_update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
     let params = object! { "sessionId": session, "update": update };
-    notify(buf, v1::SessionNotification::METHOD, &params);
+    write_notification(buf, v1::SessionNotification::METHOD, &params);
 }
 
 /// The translation of one session update.
 #[derive(Debug)]
-pub(super) enum UpdateTranslation {
+pub(super) enum TranslatedUpdate {
     /// The received line is sent unchanged.
     Unchanged,
     /// The received line is sent with this update in place of its own.
@@ -133,40 +133,40 @@ pub(super) enum UpdateTranslation {
 }
 
 /// Writes the translations of the `session/update` in `line`.
-pub(super) fn emit(
+pub(super) fn write_translations(
     buf: &mut Vec<u8>,
     line: &BridgeLine<'_>,
     params: &RawObject,
     session: &str,
-    emits: Vec<UpdateTranslation>,
+    emits: Vec<TranslatedUpdate>,
 ) {
     for emit in emits {
         match emit {
-            UpdateTranslation::Unchanged => line.write_unchanged(buf),
-            UpdateTranslation::Changed(changed) => {
+            TranslatedUpdate::Unchanged => line.write_unchanged(buf),
+            TranslatedUpdate::Changed(changed) => {
                 let mut params = params.clone();
                 params.set("update", to_raw_value(&changed));
                 line.write_with_params(buf, &params);
             }
-            UpdateTranslation::Generated(own) => update(buf, session, &own),
+            TranslatedUpdate::Generated(own) => write_update(buf, session, &own),
         }
     }
 }
 
 /// Returns the items of a list, each as received. If there is no list, returns no items.
-pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
+pub(super) fn list_items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
     object.field(key).unwrap_or_default()
 }
 
 /// The key in `_meta` under which the bridge stores values that the other version cannot express.
-pub(super) const META: &str = "acp-bridge";
+pub(super) const META_KEY: &str = "acp-bridge";
 
 /// Stores the original value of a translated field in the object's `_meta`.
-pub(super) fn set_meta_note(object_: &mut RawObject, key: &str, original: &RawValue) {
-    let mut meta = object(object_.get("_meta"));
-    let mut noted = object(meta.get(META));
+pub(super) fn store_original(object_: &mut RawObject, key: &str, original: &RawValue) {
+    let mut meta = to_object(object_.get("_meta"));
+    let mut noted = to_object(meta.get(META_KEY));
     noted.set(key, original.to_owned());
-    meta.set(META, to_raw_value(&noted));
+    meta.set(META_KEY, to_raw_value(&noted));
     object_.set("_meta", to_raw_value(&meta));
 }
 

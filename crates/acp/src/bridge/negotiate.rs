@@ -4,7 +4,7 @@ use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use acp_wire::v1::ProtocolVersion;
 
 use super::BridgeSide;
-use super::json::{BridgeLine, BridgeOutput, object, write_unchanged, refuse};
+use super::json::{BridgeLine, BridgeOutput, to_object, write_error, write_unchanged};
 use super::method;
 use super::v1_to_v2::{self, V1ToV2Bridge};
 use super::v2_to_v1::{self, V2ToV1Bridge};
@@ -105,7 +105,7 @@ impl BridgeState {
         match from {
             BridgeSide::Client => {
                 let (id, error) = error.to_response();
-                refuse(&mut out.client, &id, &error);
+                write_error(&mut out.client, &id, &error);
                 false
             }
             BridgeSide::Agent => {
@@ -131,9 +131,9 @@ impl BridgeState {
         if method != method::INITIALIZE {
             let text = "Invalid request: the connection is not initialized yet";
             let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
-            return refuse(&mut out.client, id, &error);
+            return write_error(&mut out.client, id, &error);
         }
-        let params = object(*params);
+        let params = to_object(*params);
         let wanted: ProtocolVersion = params
             .field("protocolVersion")
             .unwrap_or(ProtocolVersion(0));
@@ -148,10 +148,10 @@ impl BridgeState {
         }
         let (params, client) = match self.target {
             BridgeTarget::V2 => (
-                v1_to_v2::initialize::request(params),
+                v1_to_v2::initialize::request_to_v1(params),
                 v2_to_v1::initialize::V1ClientFeatures::default(),
             ),
-            BridgeTarget::V1 => v2_to_v1::initialize::request(params),
+            BridgeTarget::V1 => v2_to_v1::initialize::request_to_v2(params),
         };
         line.write_with_params(&mut out.agent, &params);
         self.phase = NegotiationPhase::Initializing {
@@ -168,7 +168,7 @@ impl BridgeState {
             Incoming::Request { id, .. } => {
                 let text = "Invalid request: the connection is not initialized yet";
                 let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
-                return refuse(&mut out.agent, id, &error);
+                return write_error(&mut out.agent, id, &error);
             }
             Incoming::Notification { .. } => return,
         };
@@ -194,18 +194,18 @@ impl BridgeState {
                 return;
             }
         };
-        let result = object(Some(result));
+        let result = to_object(Some(result));
         let version: ProtocolVersion = result
             .field("protocolVersion")
             .unwrap_or(ProtocolVersion(0));
         self.phase = match (self.target, version) {
             (BridgeTarget::V2, ProtocolVersion::V1) => {
-                let (result, agent) = v1_to_v2::initialize::answer(result);
+                let (result, agent) = v1_to_v2::initialize::response_to_v2(result);
                 line.write_with_result(&mut out.client, &result);
                 NegotiationPhase::V1ToV2(Box::new(V1ToV2Bridge::new(&agent, &self.limits)))
             }
             (BridgeTarget::V1, ProtocolVersion::V2) => {
-                let result = v2_to_v1::initialize::answer(result, &client);
+                let result = v2_to_v1::initialize::response_to_v1(result, &client);
                 line.write_with_result(&mut out.client, &result);
                 NegotiationPhase::V2ToV1(Box::new(V2ToV1Bridge::new(client, &self.limits)))
             }
@@ -221,7 +221,7 @@ impl BridgeState {
                     BridgeTarget::V2 => UNSUPPORTED_VERSION,
                     BridgeTarget::V1 => jsonrpc::Error::INTERNAL_ERROR,
                 };
-                refuse(&mut out.client, id, &jsonrpc::Error::new(code, text));
+                write_error(&mut out.client, id, &jsonrpc::Error::new(code, text));
                 NegotiationPhase::Uninitialized
             }
         };
@@ -246,12 +246,12 @@ impl BridgeState {
             MessageOutline::Request(id) if id != RequestId::Null || from == BridgeSide::Client => {
                 let text = format!("Invalid request: {text}");
                 let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
-                refuse(back, &id, &error);
+                write_error(back, &id, &error);
             }
             MessageOutline::Response(id) => {
                 // Handle it as if the agent had sent this error.
                 let mut answer = Vec::new();
-                refuse(&mut answer, &id, &jsonrpc::Error::internal(text));
+                write_error(&mut answer, &id, &jsonrpc::Error::internal(text));
                 self.handle_line(from, answer.trim_ascii_end(), out);
             }
             MessageOutline::Request(_) | MessageOutline::Noise => {}
@@ -270,7 +270,7 @@ impl BridgeState {
         let error = jsonrpc::Error::internal("the agent exited without responding");
         match &mut self.phase {
             NegotiationPhase::Initializing { id, .. } => {
-                refuse(&mut out.client, id, &error);
+                write_error(&mut out.client, id, &error);
                 self.phase = NegotiationPhase::Uninitialized;
             }
             NegotiationPhase::V1ToV2(up) => up.agent_closed(&error, out),

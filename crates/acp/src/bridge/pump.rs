@@ -15,7 +15,7 @@ use super::writer::BridgeWriter;
 use super::{BridgeEnd, BridgeNoiseHandler, BridgeSide};
 use crate::connection::Limits;
 use crate::connection::frame::{Frame, Framer};
-use crate::connection::outline::outline;
+use crate::connection::outline::read_outline;
 use crate::transport::{Transport, TransportReader};
 
 pub(super) struct Pump {
@@ -136,7 +136,7 @@ impl Pump {
                 }
             } else if let Some(frame) = framer.next() {
                 self.handle_frame(from, frame);
-                self.wait_for_room(from).await;
+                self.wait_for_capacity(from).await;
             } else if let Some(failed) = ended {
                 if let Some(frame) = framer.finish() {
                     self.handle_frame(from, frame);
@@ -161,7 +161,7 @@ impl Pump {
             // The bridge passes on whole lines, so its framer does not extract large strings.
             Frame::LargeText(_) => {}
             Frame::Oversized { head, tail, length } => {
-                core.handle_oversized(from, outline(head, tail), length, &mut out);
+                core.handle_oversized(from, read_outline(head, tail), length, &mut out);
             }
         }
         let negotiated = waited && !core.is_waiting();
@@ -177,13 +177,13 @@ impl Pump {
     /// Waits until both output buffers have capacity for the next line. The limit of the other side's buffer provides
     /// back-pressure. The limit of the sender's own buffer is four times as large: even if the sender does not read the
     /// bridge's responses, its other messages, such as a cancel, must get through.
-    async fn wait_for_room(&self, from: BridgeSide) {
+    async fn wait_for_capacity(&self, from: BridgeSide) {
         let (other, own) = match from {
             BridgeSide::Client => (&self.to_agent, &self.to_client),
             BridgeSide::Agent => (&self.to_client, &self.to_agent),
         };
-        other.wait_for_room(self.limits.outbox).await;
-        own.wait_for_room(self.limits.outbox.saturating_mul(4))
+        other.wait_for_capacity(self.limits.outbox).await;
+        own.wait_for_capacity(self.limits.outbox.saturating_mul(4))
             .await;
     }
 

@@ -3,7 +3,7 @@
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
-use super::json::{empty_list, items, object, to_raw_value};
+use super::json::{empty_list, list_items, to_object, to_raw_value};
 
 /// Applies `change` to each object in the list at `key`, if the list exists.
 fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
@@ -11,7 +11,7 @@ fn map_items(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> Ra
         let list: Vec<Box<RawValue>> = list
             .into_iter()
             .map(|item| {
-                let read = object(Some(&item));
+                let read = to_object(Some(&item));
                 // Items that are not objects pass unchanged; the other side rejects them.
                 if read.is_empty() {
                     item
@@ -75,8 +75,8 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
         if !method.has("type") {
             method.set("type", to_raw_value("agent"));
         }
-        let env = object(method.get("env"));
-        if method.has("env") && items(&method, "env").is_empty() {
+        let env = to_object(method.get("env"));
+        if method.has("env") && list_items(&method, "env").is_empty() {
             let env: Vec<RawObject> = env
                 .iter()
                 .map(|(name, value)| object! { "name": name, "value": value })
@@ -89,9 +89,11 @@ pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
 
 /// Converts auth methods to version 1. Terminal auth methods are included only if `terminal` is `true`.
 pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
-    let methods: Vec<Box<RawValue>> = items(result, "authMethods")
+    let methods: Vec<Box<RawValue>> = list_items(result, "authMethods")
         .into_iter()
-        .filter(|method| terminal || type_of(&object(Some(method))).as_deref() != Some("terminal"))
+        .filter(|method| {
+            terminal || type_of(&to_object(Some(method))).as_deref() != Some("terminal")
+        })
         .collect();
     result.set("authMethods", to_raw_value(&methods));
     map_items(result, "authMethods", |method| {
@@ -125,7 +127,7 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
             command.set("type", to_raw_value("command"));
         }
         if command.has("input") {
-            let mut input = object(command.get("input"));
+            let mut input = to_object(command.get("input"));
             if !input.has("type") {
                 input.set("type", to_raw_value("text"));
                 command.set("input", to_raw_value(&input));
@@ -138,10 +140,10 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
 /// Converts commands to version 1. Omits command types that version 1 does not have.
 pub(super) fn commands_to_v1(update: &mut RawObject) {
     let known = |command: &RawValue| {
-        let type_ = type_of(&object(Some(command)));
+        let type_ = type_of(&to_object(Some(command)));
         matches!(type_.as_deref(), None | Some("command"))
     };
-    let commands: Vec<Box<RawValue>> = items(update, "availableCommands")
+    let commands: Vec<Box<RawValue>> = list_items(update, "availableCommands")
         .into_iter()
         .filter(|command| known(command))
         .collect();
@@ -149,7 +151,7 @@ pub(super) fn commands_to_v1(update: &mut RawObject) {
     map_items(update, "availableCommands", |command| {
         let mut command = command.without(&["type"]);
         if command.has("input") {
-            let input = object(command.get("input"));
+            let input = to_object(command.get("input"));
             if matches!(type_of(&input).as_deref(), None | Some("text")) {
                 command.set("input", to_raw_value(&input.without(&["type"])));
             } else {

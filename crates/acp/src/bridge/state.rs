@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use acp_wire::jsonrpc::{self, RequestId};
 
-use crate::lru_map::key;
-use crate::session_setup::LONGEST_ID;
+use crate::lru_map::to_key;
+use crate::session_setup::MAX_ID_LEN;
 
 /// The pending requests of one side.
 #[derive(Debug)]
@@ -26,17 +26,17 @@ impl<T> PendingRequests<T> {
     ///
     /// # Errors
     /// The id is in use or too long, or too many requests are pending. The error is the response to send.
-    pub(super) fn check_room(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
+    pub(super) fn check_capacity(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
         if self.pending.contains_key(id) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
                 "Invalid request: a request with this id is already in flight",
             ));
         }
-        if matches!(id, RequestId::String(text) if text.len() > LONGEST_ID) {
+        if matches!(id, RequestId::String(text) if text.len() > MAX_ID_LEN) {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
-                format!("Invalid request: id too long (limit: {LONGEST_ID} bytes)"),
+                format!("Invalid request: id too long (limit: {MAX_ID_LEN} bytes)"),
             ));
         }
         if self.pending.len() >= self.limit {
@@ -78,22 +78,22 @@ pub(super) struct BridgeSessions<T> {
 }
 
 /// A session that may be busy, in which case it is never removed to make room.
-pub(super) trait Activeness {
+pub(super) trait BusySession {
     fn is_busy(&self) -> bool;
 }
 
-impl<T: Activeness + Default> BridgeSessions<T> {
+impl<T: BusySession + Default> BridgeSessions<T> {
     pub(super) fn get(&mut self, id: &str) -> Option<&mut T> {
         self.clock += 1;
-        let (heard, session) = self.entries.get_mut(&*key(id))?;
+        let (heard, session) = self.entries.get_mut(&*to_key(id))?;
         *heard = self.clock;
         Some(session)
     }
 
     /// Returns the session with this id, after adding it if it is new, and marks it as used.
-    pub(super) fn touch(&mut self, id: &str) -> &mut T {
+    pub(super) fn get_or_insert(&mut self, id: &str) -> &mut T {
         self.clock += 1;
-        let id = key(id);
+        let id = to_key(id);
         if !self.entries.contains_key(&*id) && self.entries.len() >= MAX_SESSIONS {
             let oldest = self
                 .entries
@@ -109,8 +109,8 @@ impl<T: Activeness + Default> BridgeSessions<T> {
         &mut entry.1
     }
 
-    pub(super) fn forget(&mut self, id: &str) {
-        self.entries.remove(&*key(id));
+    pub(super) fn remove(&mut self, id: &str) {
+        self.entries.remove(&*to_key(id));
     }
 
     /// Returns an iterator over all sessions, most recently used first.
@@ -128,7 +128,7 @@ mod tests {
 
     #[derive(Default)]
     struct TestBridgeSession(bool);
-    impl Activeness for TestBridgeSession {
+    impl BusySession for TestBridgeSession {
         fn is_busy(&self) -> bool {
             self.0
         }
@@ -137,12 +137,12 @@ mod tests {
     #[test]
     fn evicts_the_least_recently_used_idle_session() {
         let mut sessions = BridgeSessions::<TestBridgeSession>::default();
-        sessions.touch("works").0 = true;
+        sessions.get_or_insert("works").0 = true;
         for n in 0..MAX_SESSIONS - 1 {
-            sessions.touch(&n.to_string());
+            sessions.get_or_insert(&n.to_string());
         }
-        sessions.touch("0");
-        sessions.touch("one too many");
+        sessions.get_or_insert("0");
+        sessions.get_or_insert("one too many");
         assert!(sessions.get("works").is_some());
         assert!(sessions.get("0").is_some());
         assert!(sessions.get("1").is_none());

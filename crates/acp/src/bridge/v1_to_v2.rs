@@ -15,33 +15,36 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::config::{LegacySetting, V1ConfigOptions};
-use super::json::{BridgeLine, BridgeOutput, write_result, notify, object, parse, refuse, update};
+use super::json::{
+    BridgeLine, BridgeOutput, parse, to_object, write_error, write_notification, write_result,
+    write_update,
+};
 use super::method;
-use super::state::{Activeness, BridgeSessions, PendingRequests};
+use super::state::{BridgeSessions, BusySession, PendingRequests};
 use crate::capabilities::check_offered;
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
 /// The maximum number of queued prompts per session.
-const HELD: usize = 16;
+const MAX_QUEUED_PROMPTS: usize = 16;
 
 /// The maximum total size of all queued prompts, in bytes. Prompts beyond it are rejected.
-const HELD_BYTES: usize = 64 * 1024 * 1024;
+const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 
 /// The state of a bridge from a version 1 agent to a version 2 client.
 pub(super) struct V1ToV2Bridge {
     /// The agent's capabilities as JSON, to check methods against the method table.
     agent_capabilities: Value,
-    sessions: BridgeSessions<UpSession>,
+    sessions: BridgeSessions<V1ToV2Session>,
     /// The client's pending requests.
-    client_requests: PendingRequests<UpPendingRequest>,
+    client_requests: PendingRequests<V1ToV2Request>,
     /// The agent's pending requests to the user.
-    agent_requests: PendingRequests<UpQuestion>,
+    agent_requests: PendingRequests<V1ToV2Question>,
     queued_bytes: usize,
 }
 
 /// A pending request from the client.
-enum UpPendingRequest {
+enum V1ToV2Request {
     /// A request whose response needs no change.
     PassThrough,
     /// A request that opens a new session. The session id is in the response.
@@ -67,7 +70,7 @@ enum UpPendingRequest {
 }
 
 /// A pending permission request or elicitation from the agent.
-enum UpQuestion {
+enum V1ToV2Question {
     Pending {
         session: String,
     },
@@ -76,16 +79,16 @@ enum UpQuestion {
 }
 
 #[derive(Default)]
-struct UpSession {
+struct V1ToV2Session {
     /// The `cwd` and the `additionalDirectories`, if the session was opened through this bridge.
     roots: Option<RawObject>,
     config: V1ConfigOptions,
-    turn: Option<UpTurn>,
+    turn: Option<V1ToV2Turn>,
     queued_prompts: VecDeque<QueuedPrompt>,
     /// The pending requests to close the session, which are answered when the turn ends.
     close_requests: Vec<RequestId>,
     /// The agent's questions to which the client has not responded yet.
-    pending_questions: Vec<UpPendingQuestion>,
+    pending_questions: Vec<V1ToV2PendingQuestion>,
     /// The type of the last chunk and the id of its message, if the next chunk may continue that message.
     current_message: Option<(String, String)>,
     /// The titles of the session's tool calls.
@@ -98,9 +101,9 @@ struct UpSession {
     subagents: LruMap<(), 64>,
 }
 
-struct UpTurn {
+struct V1ToV2Turn {
     id: RequestId,
-    cancelled: bool,
+    is_cancelled: bool,
 }
 
 struct QueuedPrompt {
@@ -108,13 +111,13 @@ struct QueuedPrompt {
     line: Box<[u8]>,
 }
 
-struct UpPendingQuestion {
+struct V1ToV2PendingQuestion {
     id: RequestId,
     /// `true` for a permission request, `false` for an elicitation.
     is_permission: bool,
 }
 
-impl Activeness for UpSession {
+impl BusySession for V1ToV2Session {
     fn is_busy(&self) -> bool {
         self.turn.is_some() || self.hides_replay
     }
@@ -139,13 +142,13 @@ impl V1ToV2Bridge {
     pub(super) fn handle_client_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         match &line.message {
             Incoming::Request { id, method, params } => {
-                let params = object(*params);
+                let params = to_object(*params);
                 if let Err(error) = self.handle_client_request(id, method, params, line, out) {
-                    refuse(&mut out.client, id, &error);
+                    write_error(&mut out.client, id, &error);
                 }
             }
             Incoming::Notification { method, params } => {
-                self.handle_client_notification(method, &object(*params), line, out);
+                self.handle_client_notification(method, &to_object(*params), line, out);
             }
             Incoming::Response { id, .. } => self.handle_client_response(id, line, out),
         }
@@ -154,13 +157,13 @@ impl V1ToV2Bridge {
     pub(super) fn handle_agent_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         match &line.message {
             Incoming::Request { id, method, params } => {
-                let params = object(*params);
+                let params = to_object(*params);
                 if let Err(error) = self.handle_agent_request(id, method, params, line, out) {
-                    refuse(&mut out.agent, id, &error);
+                    write_error(&mut out.agent, id, &error);
                 }
             }
             Incoming::Notification { method, params } => {
-                self.handle_agent_notification(method, &object(*params), line, out);
+                self.handle_agent_notification(method, &to_object(*params), line, out);
             }
             Incoming::Response { id, result } => {
                 self.handle_agent_response(id, result.as_ref(), line, out)
@@ -184,14 +187,14 @@ impl V1ToV2Bridge {
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, request) in self.client_requests.drain() {
             match request {
-                UpPendingRequest::Prompt { session } => {
+                V1ToV2Request::Prompt { session } => {
                     let idle = object! {
                         "sessionUpdate": "state_update", "state": "idle",
                         "stopReason": "error", "error": error,
                     };
-                    update(&mut out.client, &session, &idle);
+                    write_update(&mut out.client, &session, &idle);
                 }
-                _ => refuse(&mut out.client, &id, error),
+                _ => write_error(&mut out.client, &id, error),
             }
         }
         let sessions: Vec<String> = self.sessions.iter().map(|(id, _)| id.to_owned()).collect();
@@ -202,7 +205,7 @@ impl V1ToV2Bridge {
                 .map(|session| std::mem::take(&mut session.close_requests))
                 .unwrap_or_default()
             {
-                refuse(&mut out.client, &id, error);
+                write_error(&mut out.client, &id, error);
             }
         }
     }
@@ -210,7 +213,7 @@ impl V1ToV2Bridge {
     /// Starts a turn: acknowledges the prompt to the client, and then passes it to the agent.
     fn begin_turn(&mut self, session_id: &str, queued: &QueuedPrompt, out: &mut BridgeOutput) {
         let prompt = parse::<RawObject>(&queued.line)
-            .map(|line| object(line.get("params")))
+            .map(|line| to_object(line.get("params")))
             .and_then(|params| params.get("prompt").map(ToOwned::to_owned));
         let message = new_message_id();
         write_result(
@@ -221,26 +224,26 @@ impl V1ToV2Bridge {
         let echo = object! {
             "sessionUpdate": "user_message", "messageId": message, "content": prompt,
         };
-        update(&mut out.client, session_id, &echo);
-        update(&mut out.client, session_id, &state_update("running"));
+        write_update(&mut out.client, session_id, &echo);
+        write_update(&mut out.client, session_id, &state_update("running"));
         super::json::write_unchanged(&mut out.agent, &queued.line);
         self.client_requests.add(
             &queued.id,
-            UpPendingRequest::Prompt {
+            V1ToV2Request::Prompt {
                 session: session_id.to_owned(),
             },
         );
-        let session = self.sessions.touch(session_id);
+        let session = self.sessions.get_or_insert(session_id);
         session.current_message = None;
-        session.turn = Some(UpTurn {
+        session.turn = Some(V1ToV2Turn {
             id: queued.id.clone(),
-            cancelled: false,
+            is_cancelled: false,
         });
     }
 
     /// Ends the session's turn, and starts the next one if a prompt is queued.
     fn end_turn(&mut self, session_id: &str, idle: &RawObject, out: &mut BridgeOutput) {
-        update(&mut out.client, session_id, idle);
+        write_update(&mut out.client, session_id, idle);
         let Some(session) = self.sessions.get(session_id) else {
             return;
         };
@@ -252,7 +255,7 @@ impl V1ToV2Bridge {
             for id in closing {
                 write_result(&mut out.client, &id, &RawObject::default());
             }
-            self.sessions.forget(session_id);
+            self.sessions.remove(session_id);
         } else if let Some(next) = session.queued_prompts.pop_front() {
             self.queued_bytes -= next.line.len();
             self.client_requests.take(&next.id);
@@ -270,12 +273,12 @@ impl V1ToV2Bridge {
             return;
         };
         if let Some(turn) = &mut session.turn {
-            turn.cancelled = true;
+            turn.is_cancelled = true;
         }
         for queued in std::mem::take(&mut session.queued_prompts) {
             self.queued_bytes -= queued.line.len();
             self.client_requests.take(&queued.id);
-            refuse(
+            write_error(
                 &mut out.client,
                 &queued.id,
                 &jsonrpc::Error::request_cancelled(),
@@ -288,9 +291,10 @@ impl V1ToV2Bridge {
                 &cancelled_response(question.is_permission),
             );
             let params = object! { "requestId": question.id };
-            notify(&mut out.client, method::CANCEL_REQUEST, &params);
+            write_notification(&mut out.client, method::CANCEL_REQUEST, &params);
             self.agent_requests.take(&question.id);
-            self.agent_requests.add(&question.id, UpQuestion::Answered);
+            self.agent_requests
+                .add(&question.id, V1ToV2Question::Answered);
         }
         // The subagents are moved out during the recursion, so that a session that is its own ancestor does not recurse
         // forever.
@@ -301,12 +305,12 @@ impl V1ToV2Bridge {
         for subagent in subagents.ids() {
             self.cancel(subagent, out);
         }
-        self.sessions.touch(session_id).subagents = subagents;
+        self.sessions.get_or_insert(session_id).subagents = subagents;
     }
 
     /// Cancels the queued prompt with this request id, if it exists.
-    fn cancel_held(&mut self, id: &RequestId, out: &mut BridgeOutput) {
-        let Some(UpPendingRequest::Queued { session }) = self.client_requests.take(id) else {
+    fn cancel_queued_prompt(&mut self, id: &RequestId, out: &mut BridgeOutput) {
+        let Some(V1ToV2Request::Queued { session }) = self.client_requests.take(id) else {
             return;
         };
         if let Some(session) = self.sessions.get(&session)
@@ -318,7 +322,7 @@ impl V1ToV2Bridge {
         {
             self.queued_bytes -= queued.line.len();
         }
-        refuse(&mut out.client, id, &jsonrpc::Error::request_cancelled());
+        write_error(&mut out.client, id, &jsonrpc::Error::request_cancelled());
     }
 }
 

@@ -16,28 +16,28 @@ use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 
 use self::initialize::V1ClientFeatures;
-use self::message::DownMessages;
-use self::plan::DownPlans;
-use self::terminal::DownTerminals;
-use self::tool_call::DownToolCalls;
+use self::message::SentMessages;
+use self::plan::SentPlans;
+use self::terminal::SentTerminals;
+use self::tool_call::SentToolCalls;
 use super::config::V2ConfigOptions;
-use super::json::{BridgeLine, BridgeOutput, object, refuse, update};
-use super::state::{Activeness, BridgeSessions, PendingRequests};
+use super::json::{BridgeLine, BridgeOutput, to_object, write_error, write_update};
+use super::state::{BridgeSessions, BusySession, PendingRequests};
 use crate::connection::Limits;
 use crate::lru_map::LruMap;
 
 /// How many message ids of the client's own prompts are kept after their turns have ended.
-const ECHOES: usize = 16;
+const MAX_ECHOES: usize = 16;
 
 /// How many parents are followed from a subagent to its root session.
-const DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The state of a bridge from a version 2 agent to a version 1 client.
 pub(super) struct V2ToV1Bridge {
     client_features: V1ClientFeatures,
-    sessions: BridgeSessions<DownSession>,
+    sessions: BridgeSessions<V2ToV1Session>,
     /// The client's pending requests, including the prompts of running turns.
-    client_requests: PendingRequests<DownPendingRequest>,
+    client_requests: PendingRequests<V2ToV1Request>,
     /// The agent's pending permission requests that hide the content of a tool call.
     pending_permissions: PendingRequests<PendingPermission>,
     /// The parent session of each subagent.
@@ -51,7 +51,7 @@ struct PendingPermission {
 }
 
 /// A pending request from the client.
-enum DownPendingRequest {
+enum V2ToV1Request {
     /// A request whose response needs no change.
     PassThrough,
     /// A request that opens a new session. The session id is in the response.
@@ -69,34 +69,34 @@ enum DownPendingRequest {
 }
 
 #[derive(Default)]
-struct DownSession {
+struct V2ToV1Session {
     config: V2ConfigOptions,
     /// The prompts that the bridge has not responded to, in order.
-    turns: VecDeque<DownTurn>,
+    turns: VecDeque<V2ToV1Turn>,
     /// Whether the agent has reported that it is working, and not yet that it is idle again.
-    active: bool,
+    is_active: bool,
     /// The message ids of the client's own prompts, whose echoes are dropped.
     echoes: VecDeque<String>,
     /// The number of running replays.
     replays: usize,
-    messages: DownMessages,
-    calls: DownToolCalls,
-    terminals: DownTerminals,
-    plans: DownPlans,
+    messages: SentMessages,
+    calls: SentToolCalls,
+    terminals: SentTerminals,
+    plans: SentPlans,
 }
 
 /// A prompt that the bridge has not responded to.
-struct DownTurn {
+struct V2ToV1Turn {
     id: RequestId,
     /// Whether the agent has accepted the prompt.
-    accepted: bool,
+    is_accepted: bool,
     /// Whether the client has cancelled the request. The agent may already have responded to it.
-    cancelled: bool,
+    is_cancelled: bool,
     /// The message id of the prompt, once it is known.
     message_id: Option<String>,
 }
 
-impl Activeness for DownSession {
+impl BusySession for V2ToV1Session {
     fn is_busy(&self) -> bool {
         !self.turns.is_empty() || self.replays > 0
     }
@@ -116,13 +116,13 @@ impl V2ToV1Bridge {
     pub(super) fn handle_client_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         match &line.message {
             Incoming::Request { id, method, params } => {
-                let params = object(*params);
+                let params = to_object(*params);
                 if let Err(error) = self.handle_client_request(id, method, params, line, out) {
-                    refuse(&mut out.client, id, &error);
+                    write_error(&mut out.client, id, &error);
                 }
             }
             Incoming::Notification { method, params } => {
-                self.handle_client_notification(method, &object(*params), line, out);
+                self.handle_client_notification(method, &to_object(*params), line, out);
             }
             Incoming::Response { id, .. } => {
                 line.write_unchanged(&mut out.agent);
@@ -130,7 +130,7 @@ impl V2ToV1Bridge {
                     self.pending_permissions.take(id)
                     && let Some(session) = self.sessions.get(&id)
                 {
-                    update(&mut out.client, &id, &session.restored_content(&call));
+                    write_update(&mut out.client, &id, &session.restore_content_update(&call));
                 }
             }
         }
@@ -139,10 +139,10 @@ impl V2ToV1Bridge {
     pub(super) fn handle_agent_line(&mut self, line: &BridgeLine<'_>, out: &mut BridgeOutput) {
         match &line.message {
             Incoming::Request { id, method, params } => {
-                self.handle_agent_request(id, method, object(*params), line, out);
+                self.handle_agent_request(id, method, to_object(*params), line, out);
             }
             Incoming::Notification { method, params } => {
-                self.handle_agent_notification(method, &object(*params), line, out);
+                self.handle_agent_notification(method, &to_object(*params), line, out);
             }
             Incoming::Response { id, result } => {
                 self.handle_agent_response(id, result.as_ref(), line, out)
@@ -153,12 +153,12 @@ impl V2ToV1Bridge {
     /// Responds with this error to every pending request of the client, because the agent has closed its side.
     pub(super) fn agent_closed(&mut self, error: &jsonrpc::Error, out: &mut BridgeOutput) {
         for (id, _) in self.client_requests.drain() {
-            refuse(&mut out.client, &id, error);
+            write_error(&mut out.client, &id, error);
         }
     }
 }
 
 /// Returns a member of an object, unless it is missing or `null`.
-fn non_null<'a>(object: &'a RawObject, key: &str) -> Option<&'a serde_json::value::RawValue> {
+fn get_non_null<'a>(object: &'a RawObject, key: &str) -> Option<&'a serde_json::value::RawValue> {
     object.get(key).filter(|value| value.get() != "null")
 }

@@ -27,7 +27,7 @@ struct WriteBuffer {
     /// The number of bytes that are being written now.
     writing_len: usize,
     /// Whether the writer accepts no more bytes.
-    closed: bool,
+    is_closed: bool,
 }
 
 impl BridgeWriter {
@@ -41,7 +41,7 @@ impl BridgeWriter {
             return;
         }
         let mut waiting = self.lock();
-        if !waiting.closed {
+        if !waiting.is_closed {
             waiting.bytes.extend_from_slice(bytes);
             drop(waiting);
             self.buffered.notify_one();
@@ -50,19 +50,19 @@ impl BridgeWriter {
 
     /// Stops accepting bytes. Those that are buffered are still written.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        self.lock().is_closed = true;
         self.buffered.notify_one();
         self.drained.notify_waiters();
     }
 
     /// Waits until fewer than `limit` bytes are buffered.
-    pub(super) async fn wait_for_room(&self, limit: usize) {
+    pub(super) async fn wait_for_capacity(&self, limit: usize) {
         loop {
             let mut drained = pin!(self.drained.notified());
             drained.as_mut().enable();
             {
                 let waiting = self.lock();
-                if waiting.closed || waiting.bytes.len() + waiting.writing_len < limit {
+                if waiting.is_closed || waiting.bytes.len() + waiting.writing_len < limit {
                     return;
                 }
             }
@@ -82,7 +82,7 @@ impl BridgeWriter {
                 let mut waiting = self.lock();
                 std::mem::swap(&mut waiting.bytes, &mut leaving);
                 waiting.writing_len = leaving.len();
-                if leaving.is_empty() && waiting.closed {
+                if leaving.is_empty() && waiting.is_closed {
                     break;
                 }
             }
@@ -97,7 +97,7 @@ impl BridgeWriter {
             if let Err(error) = written.await {
                 let mut waiting = self.lock();
                 *waiting = WriteBuffer {
-                    closed: true,
+                    is_closed: true,
                     ..WriteBuffer::default()
                 };
                 drop(waiting);

@@ -189,7 +189,7 @@ impl AgentConnection {
         let known = |m: &&AuthMethod| m.id_and_name().is_some_and(|(id, _)| id == method);
         match self.auth_methods().iter().find(known) {
             Some(AuthMethod::Terminal(_)) => {
-                return Err(Error::Invalid(format!(
+                return Err(Error::InvalidRequest(format!(
                     "authentication method {method} requires running the agent in a terminal, with the arguments of the method"
                 )));
             }
@@ -214,7 +214,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn logout(&self) -> Result<()> {
-        self.require(LogoutRequest::METHOD)?;
+        self.require_method(LogoutRequest::METHOD)?;
         if self.speaks_v2() {
             let request = v2::LogoutAuthRequest::new();
             return self.connection().request(&request).await.map(drop);
@@ -229,7 +229,7 @@ impl AgentConnection {
     /// The agent returned an error ([`Error::is_auth_required`] if it requires authentication first), it does not
     /// support the transport of an MCP server, or the connection has ended.
     pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<ClientSession> {
-        let setup = self.check(setup.into())?;
+        let setup = self.prepare_setup(setup.into())?;
         if self.speaks_v2() {
             return self.open(&setup.new_v2(), None).await;
         }
@@ -247,8 +247,8 @@ impl AgentConnection {
         setup: impl Into<SessionSetup>,
     ) -> Result<ClientSession> {
         let id = id.into();
-        self.require(v1::LoadSessionRequest::METHOD)?;
-        let setup = self.check(setup.into())?;
+        self.require_method(v1::LoadSessionRequest::METHOD)?;
+        let setup = self.prepare_setup(setup.into())?;
         if self.speaks_v2() {
             let request = setup.resume_v2(&id).replay_from(v2::ReplayFrom::start());
             return self
@@ -270,8 +270,8 @@ impl AgentConnection {
         setup: impl Into<SessionSetup>,
     ) -> Result<ClientSession> {
         let id = id.into();
-        self.require(v1::ResumeSessionRequest::METHOD)?;
-        let setup = self.check(setup.into())?;
+        self.require_method(v1::ResumeSessionRequest::METHOD)?;
+        let setup = self.prepare_setup(setup.into())?;
         if self.speaks_v2() {
             let request = setup.resume_v2(&id);
             return self
@@ -292,9 +292,9 @@ impl AgentConnection {
         &self,
         request: &ListSessionsRequest,
     ) -> Result<ListSessionsResponse> {
-        self.require(v1::ListSessionsRequest::METHOD)?;
+        self.require_method(v1::ListSessionsRequest::METHOD)?;
         if request.archived.is_some() {
-            self.require(v1::ArchiveSessionRequest::METHOD)?;
+            self.require_method(v1::ArchiveSessionRequest::METHOD)?;
         }
         self.connection().request(request).await
     }
@@ -304,7 +304,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn delete_session(&self, id: &SessionId) -> Result<()> {
-        self.require(v1::DeleteSessionRequest::METHOD)?;
+        self.require_method(v1::DeleteSessionRequest::METHOD)?;
         self.connection()
             .request(&DeleteSessionRequest::new(id))
             .await?;
@@ -323,7 +323,7 @@ impl AgentConnection {
     }
 
     pub(super) fn session(&self, id: SessionId) -> ClientSession {
-        let thread = self.0.sessions.claim(&id);
+        let thread = self.0.sessions.mark_opened(&id);
         ClientSession::new(self.clone(), id, thread)
     }
 
@@ -331,7 +331,7 @@ impl AgentConnection {
     ///
     /// # Errors
     /// The agent does not support it: [`Error::Unsupported`].
-    pub(super) fn require(&self, method: &str) -> Result<()> {
+    pub(super) fn require_method(&self, method: &str) -> Result<()> {
         check_offered(&self.0.negotiated.capabilities_json, v1::method(method))
             .map_err(agent_capability_error)
     }
@@ -347,11 +347,11 @@ impl AgentConnection {
 
     /// Checks that the agent supports this session setup, and adds the client's own MCP servers that the agent
     /// supports.
-    pub(super) fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
+    pub(super) fn prepare_setup(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.negotiated.has_sessions {
             return Err(agent_capability_error("session"));
         }
-        setup.check_paths_absolute().map_err(Error::Invalid)?;
+        setup.check_paths().map_err(Error::InvalidRequest)?;
         if let Some(missing) = setup
             .mcp_servers
             .iter()
@@ -370,7 +370,7 @@ impl AgentConnection {
             .check_system_prompt(sessions.system_prompt.as_ref())
             .map_err(|error| match error {
                 SystemPromptError::Unsupported(name) => agent_capability_error(name),
-                SystemPromptError::Invalid(text) => Error::Invalid(text),
+                SystemPromptError::Invalid(text) => Error::InvalidRequest(text),
             })?;
         let takes = |server: &McpServer| self.missing_mcp_capability(server).is_none();
         Ok(self.0.mcp_servers.add_to(setup, takes))

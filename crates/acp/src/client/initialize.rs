@@ -68,7 +68,7 @@ pub(crate) async fn initialize(
     let method = InitializeRequest::METHOD;
     if latest < ProtocolVersion::V2 {
         return conn
-            .call(method, &request, RequestOptions::default(), read)
+            .request_any(method, &request, RequestOptions::default(), read)
             .await;
     }
     let both = BothVersionsRequest {
@@ -79,7 +79,7 @@ pub(crate) async fn initialize(
         capabilities: dialect::client_to_v2(&request.client_capabilities),
         v1: &request,
     };
-    conn.call(method, &both, RequestOptions::default(), read)
+    conn.request_any(method, &both, RequestOptions::default(), read)
         .await
 }
 
@@ -87,7 +87,7 @@ fn negotiate(
     answer: &serde_json::value::RawValue,
     latest: ProtocolVersion,
 ) -> Result<NegotiatedCapabilities> {
-    let unreadable = |reason: String| Error::Unreadable {
+    let unreadable = |reason: String| Error::InvalidResponse {
         method: InitializeRequest::METHOD.to_owned(),
         reason,
     };
@@ -99,13 +99,15 @@ fn negotiate(
     let has = |key| object.get(key).is_some();
     let echoes = !has("capabilities") && (has("agentCapabilities") || !has("info"));
     match said.protocol_version {
-        ProtocolVersion::V1 => Ok(negotiated_v1(said)),
-        ProtocolVersion::V2 if latest >= ProtocolVersion::V2 && echoes => Ok(negotiated_v1(said)),
+        ProtocolVersion::V1 => Ok(from_v1_response(said)),
+        ProtocolVersion::V2 if latest >= ProtocolVersion::V2 && echoes => {
+            Ok(from_v1_response(said))
+        }
         ProtocolVersion::V2 if latest >= ProtocolVersion::V2 => {
             let said = object.read().map_err(|e| unreadable(e.to_string()))?;
-            Ok(negotiated_v2(
+            Ok(from_v2_response(
                 said,
-                &crate::object::object(object.get("capabilities")),
+                &crate::object::to_object(object.get("capabilities")),
             ))
         }
         theirs => Err(Error::Version {
@@ -135,7 +137,7 @@ fn version_error(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
     }
 }
 
-fn negotiated_v1(said: InitializeResponse) -> NegotiatedCapabilities {
+fn from_v1_response(said: InitializeResponse) -> NegotiatedCapabilities {
     NegotiatedCapabilities {
         version: ProtocolVersion::V1,
         info: said.agent_info,
@@ -148,7 +150,10 @@ fn negotiated_v1(said: InitializeResponse) -> NegotiatedCapabilities {
     }
 }
 
-fn negotiated_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> NegotiatedCapabilities {
+fn from_v2_response(
+    said: v2::InitializeResponse,
+    capabilities: &RawObject,
+) -> NegotiatedCapabilities {
     let session = said.capabilities.session.as_ref();
     let mcp = session.and_then(|session| session.mcp.as_ref());
     let capabilities = dialect::agent_from_v2(capabilities, !said.auth_methods.is_empty());

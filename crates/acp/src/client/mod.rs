@@ -93,7 +93,7 @@ pub trait Client: Send + Sync + 'static {
 
     /// Returns `true` if the client can run the agent's program in a terminal for the user to log in (`auth.terminal`).
     /// [`AgentConnection::auth_methods`] may then contain methods of type `terminal`.
-    fn terminal_login(&self) -> bool {
+    fn supports_terminal_login(&self) -> bool {
         false
     }
 

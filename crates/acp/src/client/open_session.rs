@@ -7,7 +7,7 @@ use acp_wire::{Request, v2};
 
 use super::agent::AgentConnection;
 use super::session::ClientSession;
-use crate::client_core::{OpenedSessionResponse, ReplayBackup};
+use crate::client_core::{OpenSessionResult, ReplayBackup};
 use crate::connection::RequestOptions;
 use crate::dialect;
 use crate::error::Result;
@@ -83,7 +83,7 @@ impl SessionReopening {
     }
 
     pub(super) fn replay(agent: &AgentConnection, id: SessionId) -> Self {
-        let before = agent.0.sessions.claim_for_replay(&id);
+        let before = agent.0.sessions.begin_replay(&id);
         Self {
             id,
             replay_backup: Some(before),
@@ -93,7 +93,7 @@ impl SessionReopening {
 
 impl AgentConnection {
     /// Opens a session: a new one, or the existing session `old`.
-    pub(super) async fn open<R: Request<Response: OpenedSessionResponse>>(
+    pub(super) async fn open<R: Request<Response: OpenSessionResult>>(
         &self,
         request: &R,
         old: Option<SessionReopening>,
@@ -120,7 +120,7 @@ impl AgentConnection {
                     if let Some(old) = old
                         && let Some(before) = old.replay_backup
                     {
-                        sessions.restore(&old.id, before);
+                        sessions.undo_replay(&old.id, before);
                     }
                 }
             }

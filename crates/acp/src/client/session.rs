@@ -77,9 +77,9 @@ impl ClientSession {
     /// A cancelled turn is not an error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<PromptContent>) -> Result<StopReason> {
         let prompt = prompt.into();
-        self.check(&prompt.content)?;
+        self.check_content(&prompt.content)?;
         self.sessions().begin_turn(&self.id, &prompt.content)?;
-        let mut turn = RunningTurn {
+        let mut turn = CancelOnDropGuard {
             session: self,
             finished: false,
         };
@@ -243,7 +243,7 @@ impl ClientSession {
             let (modes_only, models_only) = self
                 .thread
                 .read(|thread| (thread.uses_set_mode(), thread.uses_set_model()));
-            if modes_only && option.as_str() == crate::thread::MODE {
+            if modes_only && option.as_str() == crate::thread::MODE_OPTION_ID {
                 let request = SetSessionModeRequest::new(&self.id, value.as_str());
                 let mode = request.mode_id.clone();
                 let on_answer = move |answer: Result<&SetSessionModeResponse, &Error>| {
@@ -255,7 +255,7 @@ impl ClientSession {
                     .await?;
                 return Ok(());
             }
-            if models_only && option.as_str() == crate::thread::MODEL {
+            if models_only && option.as_str() == crate::thread::MODEL_OPTION_ID {
                 let request = SetSessionModelRequest::new(&self.id, value.as_str());
                 let model = request.model_id.clone();
                 let on_answer = move |answer: Result<&SetSessionModelResponse, &Error>| {
@@ -301,7 +301,7 @@ impl ClientSession {
             let options = thread.config_options();
             let Some(option) = options.iter().find(|o| o.id == *id) else {
                 let known: Vec<&str> = options.iter().map(|o| o.id.as_str()).collect();
-                return Err(Error::Invalid(format!(
+                return Err(Error::InvalidRequest(format!(
                     "config option not found: {id}; available options: {}",
                     join_or_none(&known)
                 )));
@@ -313,7 +313,7 @@ impl ClientSession {
                     }
                     let known: Vec<&str> =
                         select.options.iter().map(|o| o.value.as_str()).collect();
-                    Err(Error::Invalid(format!(
+                    Err(Error::InvalidRequest(format!(
                         "invalid value {value} for config option {id}; valid values: {}",
                         join_or_none(&known)
                     )))
@@ -323,10 +323,10 @@ impl ClientSession {
                     .parse()
                     .map(SessionConfigOptionValue::Boolean)
                     .map_err(|_| {
-                        Error::Invalid(format!("invalid value {value} for config option {id}; valid values: true, false"))
+                        Error::InvalidRequest(format!("invalid value {value} for config option {id}; valid values: true, false"))
                     }),
                 (SessionConfigKind::Select(_), SessionConfigOptionValue::Boolean(value)) => {
-                    Err(Error::Invalid(format!("invalid value {value} for config option {id}")))
+                    Err(Error::InvalidRequest(format!("invalid value {value} for config option {id}")))
                 }
                 (_, value) => Ok(value),
             }
@@ -338,7 +338,7 @@ impl ClientSession {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn close(&self) -> Result<()> {
-        self.agent.require(CloseSessionRequest::METHOD)?;
+        self.agent.require_method(CloseSessionRequest::METHOD)?;
         self.agent
             .connection()
             .request(&CloseSessionRequest::new(&self.id))
@@ -348,7 +348,7 @@ impl ClientSession {
     }
 
     /// Checks that the agent accepts this prompt content: Prompt turn, "User Message".
-    pub(super) fn check(&self, content: &[ContentBlock]) -> Result<()> {
+    pub(super) fn check_content(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_prompt_capability(takes, content) {
             Some(missing) => Err(agent_capability_error(format!(
@@ -368,12 +368,12 @@ fn join_or_none(known: &[&str]) -> String {
 }
 
 /// A guard that cancels a turn whose future is dropped.
-struct RunningTurn<'a> {
+struct CancelOnDropGuard<'a> {
     session: &'a ClientSession,
     finished: bool,
 }
 
-impl Drop for RunningTurn<'_> {
+impl Drop for CancelOnDropGuard<'_> {
     fn drop(&mut self) {
         if self.finished {
             return;

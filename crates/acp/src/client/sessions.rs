@@ -12,11 +12,11 @@ use super::Client;
 use super::side::UpdateContext;
 use super::state::{ErasedState, StateFactory};
 use crate::client_core::{
-    PermissionRequest, ReceivedPermissionRequest, ReplayBackup, SessionAnnouncement, SessionEntry,
-    SessionTable, UNCLAIMED, Unopened,
+    MAX_UNOPENED, PermissionRequest, ReceivedPermissionRequest, ReplayBackup, SessionAnnouncement,
+    SessionEntry, SessionTable, UnopenedReason,
 };
 use crate::error::{CloseReason, Error, Result};
-use crate::session_setup::LONGEST_ID;
+use crate::session_setup::MAX_ID_LEN;
 use crate::thread::{Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
@@ -152,7 +152,7 @@ impl ClientSessions {
     pub(crate) fn new<C: Client>(kept: usize, client: &Arc<C>) -> Self {
         Self {
             table: Mutex::new(SessionTable::new(kept)),
-            state_factory: StateFactory::of(client),
+            state_factory: StateFactory::for_client(client),
         }
     }
 
@@ -179,7 +179,7 @@ impl ClientSessions {
         let begun = sessions.get_mut(id).map(|entry| entry.begin_turn(prompt));
         begun
             .unwrap_or(Err("the session is closed"))
-            .map_err(|why| Error::Invalid(why.to_owned()))
+            .map_err(|why| Error::InvalidRequest(why.to_owned()))
     }
 
     /// Returns a receiver for the result of the running turn. It gets none if the session is closed or the turn fails
@@ -243,7 +243,7 @@ impl ClientSessions {
         id: &SessionId,
         update: &Update,
     ) -> Option<ReceivedUpdate<C::State>> {
-        let receive = |entry: &mut ClientSessionEntry| {
+        let with_session_or_add = |entry: &mut ClientSessionEntry| {
             let finished_turn = entry.receive_update(update);
             let context = UpdateContext {
                 session_id: id.clone(),
@@ -256,16 +256,21 @@ impl ClientSessions {
                 finished_turn,
             }
         };
-        let known = self.lock().get_mut(id).map(receive);
+        let known = self.lock().get_mut(id).map(with_session_or_add);
         let received = match known {
             Some(received) => received,
             None => {
-                let is_full = || self.lock().unopened_ids(Unopened::Unclaimed).count() >= UNCLAIMED;
-                if id.as_str().len() > LONGEST_ID || is_full() {
+                let is_full =
+                    || self.lock().unopened_ids(UnopenedReason::Unclaimed).count() >= MAX_UNOPENED;
+                if id.as_str().len() > MAX_ID_LEN || is_full() {
                     return None;
                 }
-                self.add(id, ClientSessionEntry::default(), Some(Unopened::Unclaimed));
-                self.lock().get_mut(id).map(receive)?
+                self.add(
+                    id,
+                    ClientSessionEntry::default(),
+                    Some(UnopenedReason::Unclaimed),
+                );
+                self.lock().get_mut(id).map(with_session_or_add)?
             }
         };
         if let Some(finished) = &received.finished_turn {
@@ -321,7 +326,7 @@ impl ClientSessions {
     ) -> Option<ClientSessionOpening> {
         let is_known = |id| {
             let sessions = self.lock();
-            sessions.get(id).is_some() && sessions.unopened(id) != Some(Unopened::Unclaimed)
+            sessions.get(id).is_some() && sessions.unopened(id) != Some(UnopenedReason::Unclaimed)
         };
         if id.is_some_and(is_known) {
             return None;
@@ -343,7 +348,7 @@ impl ClientSessions {
             let mut sessions = self.lock();
             sessions.opening_count = sessions.opening_count.saturating_sub(1);
             let left = sessions.opening_count;
-            let provisional = sessions.unopened_ids(Unopened::Provisional);
+            let provisional = sessions.unopened_ids(UnopenedReason::Provisional);
             match id {
                 Some(id) => provisional.filter(|other| *other == id).cloned().collect(),
                 None => provisional.skip(left).cloned().collect(),
@@ -359,22 +364,22 @@ impl ClientSessions {
         {
             let mut sessions = self.lock();
             let unopened = sessions.unopened(id);
-            if sessions.is_open(id) || unopened == Some(Unopened::Provisional) {
+            if sessions.is_open(id) || unopened == Some(UnopenedReason::Provisional) {
                 return true;
             }
-            let count = sessions.unopened_ids(Unopened::Provisional).count();
-            if count >= sessions.opening_count || id.as_str().len() > LONGEST_ID {
+            let count = sessions.unopened_ids(UnopenedReason::Provisional).count();
+            if count >= sessions.opening_count || id.as_str().len() > MAX_ID_LEN {
                 return false;
             }
             if unopened.is_some() {
-                sessions.set_unopened(id, Unopened::Provisional);
+                sessions.set_unopened(id, UnopenedReason::Provisional);
                 return true;
             }
         }
         self.add(
             id,
             ClientSessionEntry::default(),
-            Some(Unopened::Provisional),
+            Some(UnopenedReason::Provisional),
         );
         true
     }
@@ -384,35 +389,35 @@ impl ClientSessions {
         &self,
         id: &SessionId,
         mut entry: ClientSessionEntry,
-        unopened: Option<Unopened>,
+        unopened: Option<UnopenedReason>,
     ) -> ThreadHandle {
-        entry.kept.client_state = self.state_factory.make(id, &entry.thread);
+        entry.kept.client_state = self.state_factory.create_state(id, &entry.thread);
         // The client's state that is not needed is dropped after the lock is released.
         let (thread, _unneeded) = self.lock().add(id, entry, unopened);
         thread
     }
 
     /// Marks a session as opened by the client, and returns its thread.
-    pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
+    pub(crate) fn mark_opened(&self, id: &SessionId) -> ThreadHandle {
         let known = self.lock().claim(id);
         known.unwrap_or_else(|| self.add(id, ClientSessionEntry::default(), None))
     }
 
     /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
     /// for [`restore`](Self::restore).
-    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
+    pub(crate) fn begin_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         let subagents = self.lock().remove_subagents(id);
         close_sessions(subagents);
         let before = self.lock().begin_replay(id);
         if before.is_none() {
-            self.claim(id);
+            self.mark_opened(id);
             self.lock().begin_replay(id);
         }
         before
     }
 
     /// Restores a session to its earlier state after the replay failed.
-    pub(crate) fn restore(&self, id: &SessionId, before: Option<ReplayBackup>) {
+    pub(crate) fn undo_replay(&self, id: &SessionId, before: Option<ReplayBackup>) {
         match before {
             Some(before) => self.lock().restore(id, before),
             None => self.remove(id),
@@ -421,7 +426,7 @@ impl ClientSessions {
 
     /// Applies what the agent reports when a session has been opened.
     pub(crate) fn announce(&self, id: &SessionId, announced: &SessionAnnouncement<'_>) {
-        self.claim(id);
+        self.mark_opened(id);
         self.lock().announce(id, announced);
     }
 

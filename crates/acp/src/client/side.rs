@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::initialize::NegotiatedVersion;
 use super::sessions::{ClientSessions, FinishedTurn};
 use super::{Client, Elicitation, Update};
-use crate::capabilities::offered_capabilities;
+use crate::capabilities::implemented_capabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
 use crate::dialect;
 use crate::error::CloseReason;
@@ -57,7 +57,7 @@ impl<C: Client> ClientSide<C> {
     /// Returns the client's capabilities: those that the client implements, and those that every thread supports.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
         let offered = v1::AgentRequest::offered_by(self);
-        let mut capabilities: ClientCapabilities = offered_capabilities(&offered);
+        let mut capabilities: ClientCapabilities = implemented_capabilities(&offered);
         // Elicitation has several modes, so the client reports which ones it supports.
         capabilities.elicitation = self.client.elicitation().map(Elicitation::capabilities);
         let options =
@@ -73,7 +73,7 @@ impl<C: Client> ClientSide<C> {
             .session(session)
             .plan(PlanCapabilities::new())
             .subagents(SubagentCapabilities::new())
-            .auth(AuthCapabilities::new().terminal(self.client.terminal_login()))
+            .auth(AuthCapabilities::new().terminal(self.client.supports_terminal_login()))
             .meta(meta)
     }
 
@@ -93,7 +93,7 @@ impl<C: Client> ClientSide<C> {
         update: Update,
     ) -> Option<ClientEvent<C::State>> {
         let Some(received) = self.sessions.receive_update::<C>(&session_id, &update) else {
-            conn.0.counters.count_unread();
+            conn.0.counters.count_unread_notification();
             tracing::warn!(%session_id, "ignoring an update for a session that is not open");
             return None;
         };
@@ -111,22 +111,27 @@ impl<C: Client> Handler for ClientSide<C> {
 
     const NOISE: NoisePolicy = NoisePolicy::Skip;
 
-    fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
+    fn handle_request(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&RawValue>,
+        responder: Responder,
+    ) {
         let pending = PendingRequest::new(self, responder);
         if self.version() == ProtocolVersion::V2 {
             match v2::AgentRequest::read(method, params) {
                 Ok(request) => request.handle(pending),
-                Err(error) => pending.refuse(error.into()),
+                Err(error) => pending.reject(error.into()),
             }
         } else {
             match v1::AgentRequest::read(method, params) {
                 Ok(request) => request.handle(pending),
-                Err(error) => pending.refuse(error.into()),
+                Err(error) => pending.reject(error.into()),
             }
         }
     }
 
-    fn notification(
+    fn handle_notification(
         self: &Arc<Self>,
         conn: &Connection,
         method: &str,
@@ -149,13 +154,13 @@ impl<C: Client> Handler for ClientSide<C> {
             })
         };
         read.unwrap_or_else(|error| {
-            conn.0.counters.count_unread();
+            conn.0.counters.count_unread_notification();
             tracing::warn!(%error, "ignoring an invalid notification");
             None
         })
     }
 
-    fn plain_notification(
+    fn handle_plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
         method: &str,
@@ -193,7 +198,7 @@ impl<C: Client> Handler for ClientSide<C> {
         }
     }
 
-    fn closed(&self, reason: &CloseReason) {
+    fn on_closed(&self, reason: &CloseReason) {
         self.sessions.close_all(reason);
     }
 }

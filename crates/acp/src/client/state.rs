@@ -49,7 +49,7 @@ type StateFn = dyn Fn(&SessionId, &ThreadHandle) -> Option<ErasedState> + Send +
 impl StateFactory {
     /// Creates the factory for this client. It does not keep the client alive, because the client may own the
     /// connection, which owns the factory.
-    pub(super) fn of<C: Client>(client: &Arc<C>) -> Self {
+    pub(super) fn for_client<C: Client>(client: &Arc<C>) -> Self {
         let client = Arc::downgrade(client);
         Self(Box::new(move |session, thread| {
             let state = C::State::new(&*client.upgrade()?, session, thread);
@@ -58,7 +58,11 @@ impl StateFactory {
     }
 
     /// Creates the state for a new session, or returns `None` if the client was dropped.
-    pub(super) fn make(&self, session: &SessionId, thread: &ThreadHandle) -> Option<ErasedState> {
+    pub(super) fn create_state(
+        &self,
+        session: &SessionId,
+        thread: &ThreadHandle,
+    ) -> Option<ErasedState> {
         (self.0)(session, thread)
     }
 }

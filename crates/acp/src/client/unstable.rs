@@ -17,7 +17,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn auth_status(&self) -> Result<v1::AuthStatusResponse> {
-        self.require(v1::AuthStatusRequest::METHOD)?;
+        self.require_method(v1::AuthStatusRequest::METHOD)?;
         let request = v1::AuthStatusRequest::new();
         self.connection().request(&request).await
     }
@@ -27,7 +27,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn list_providers(&self) -> Result<Vec<v1::ProviderInfo>> {
-        self.require(v1::ListProvidersRequest::METHOD)?;
+        self.require_method(v1::ListProvidersRequest::METHOD)?;
         let request = v1::ListProvidersRequest::new();
         Ok(self.connection().request(&request).await?.providers)
     }
@@ -38,7 +38,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn set_provider(&self, request: &v1::SetProviderRequest) -> Result<()> {
-        self.require(v1::SetProviderRequest::METHOD)?;
+        self.require_method(v1::SetProviderRequest::METHOD)?;
         self.connection().request(request).await.map(drop)
     }
 
@@ -47,7 +47,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the provider is required, or the connection has ended.
     pub async fn disable_provider(&self, provider: impl Into<v1::ProviderId>) -> Result<()> {
-        self.require(v1::DisableProviderRequest::METHOD)?;
+        self.require_method(v1::DisableProviderRequest::METHOD)?;
         let request = v1::DisableProviderRequest::new(provider);
         self.connection().request(&request).await.map(drop)
     }
@@ -62,8 +62,8 @@ impl AgentConnection {
         setup: impl Into<SessionSetup>,
     ) -> Result<ClientSession> {
         let id = id.into();
-        self.require(v1::ForkSessionRequest::METHOD)?;
-        let setup = self.check(setup.into())?;
+        self.require_method(v1::ForkSessionRequest::METHOD)?;
+        let setup = self.prepare_setup(setup.into())?;
         if self.speaks_v2() {
             return self.open(&setup.fork_v2(&id), None).await;
         }
@@ -76,7 +76,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn archive_session(&self, id: &SessionId) -> Result<()> {
-        self.require(v1::ArchiveSessionRequest::METHOD)?;
+        self.require_method(v1::ArchiveSessionRequest::METHOD)?;
         let request = v1::ArchiveSessionRequest::new(id);
         self.connection().request(&request).await?;
         self.0.sessions.remove(id);
@@ -88,7 +88,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the agent returned an error, or the connection has ended.
     pub async fn unarchive_session(&self, id: &SessionId) -> Result<()> {
-        self.require(v1::UnarchiveSessionRequest::METHOD)?;
+        self.require_method(v1::UnarchiveSessionRequest::METHOD)?;
         let request = v1::UnarchiveSessionRequest::new(id);
         self.connection().request(&request).await.map(drop)
     }
@@ -99,7 +99,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not support it, the session does not exist, or the connection has ended.
     pub async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
-        self.require(v1::SessionStatusRequest::METHOD)?;
+        self.require_method(v1::SessionStatusRequest::METHOD)?;
         if self.speaks_v2() {
             let request = v2::SessionStatusRequest::new(id);
             return self.connection().request(&request).await;
@@ -121,7 +121,7 @@ impl AgentConnection {
         id: &SessionId,
         title: impl Into<String>,
     ) -> Result<String> {
-        self.require(v1::SetSessionTitleRequest::METHOD)?;
+        self.require_method(v1::SetSessionTitleRequest::METHOD)?;
         let request = v1::SetSessionTitleRequest::new(id, title);
         Ok(self.connection().request(&request).await?.title)
     }
@@ -145,7 +145,7 @@ impl ClientSession {
     pub async fn steer(&self, prompt: impl Into<PromptContent>) -> Result<SteerResponse> {
         let prompt = prompt.into();
         self.agent().require_extension(SteerRequest::METHOD)?;
-        self.check(&prompt.content)?;
+        self.check_content(&prompt.content)?;
         let mut request = SteerRequest::new(self.id(), prompt.content);
         let mut meta = prompt.meta.unwrap_or_default();
         // Without this, the agent might start a turn whose end nobody is notified of.

@@ -13,5 +13,7 @@ mod subagents;
 pub use observer::{ObservedChange, ObservedEvent, Observer};
 pub use permission::PermissionRequest;
 pub(crate) use permission::ReceivedPermissionRequest;
-pub(crate) use session_opening::{OpenedSessionResponse, SessionAnnouncement};
-pub(crate) use session_table::{ReplayBackup, SessionEntry, SessionTable, UNCLAIMED, Unopened};
+pub(crate) use session_opening::{OpenSessionResult, SessionAnnouncement};
+pub(crate) use session_table::{
+    MAX_UNOPENED, ReplayBackup, SessionEntry, SessionTable, UnopenedReason,
+};

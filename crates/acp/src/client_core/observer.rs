@@ -11,10 +11,10 @@ use acp_wire::{Notification, RawObject, Request, v2};
 use serde_json::value::RawValue;
 
 use super::permission::{PermissionRequest, ReceivedPermissionRequest};
-use super::session_opening::OpenedSessionResponse;
+use super::session_opening::OpenSessionResult;
 use super::session_table::{SessionEntry, SessionTable};
 use crate::dialect;
-use crate::thread::{KEPT, Thread, ThreadHandle, TurnResult};
+use crate::thread::{DEFAULT_LIMIT, Thread, ThreadHandle, TurnResult};
 use crate::update::Update;
 
 /// The limit of remembered pending requests of each side.
@@ -85,7 +85,7 @@ impl Observer {
     pub fn new(max_sessions: usize) -> Self {
         Self {
             version: ProtocolVersion::V1,
-            sessions: SessionTable::new(KEPT),
+            sessions: SessionTable::new(DEFAULT_LIMIT),
             seen: HashSet::new(),
             max_sessions,
             has_ignored_sessions: false,
@@ -168,7 +168,7 @@ impl Observer {
         self.seen.insert(id.clone());
         let (thread, _) = self.sessions.add(id, entry, None);
         // The number of sessions is limited, so a subagent's thread may be as large as any other.
-        thread.change(|thread| thread.set_limit(KEPT));
+        thread.change(|thread| thread.set_limit(DEFAULT_LIMIT));
         Some(())
     }
 
@@ -301,7 +301,7 @@ impl Observer {
         (Box::new(on_response), change)
     }
 
-    fn begin_replay<R: Request<Response: OpenedSessionResponse>>(
+    fn begin_replay<R: Request<Response: OpenSessionResult>>(
         &mut self,
         request: &R,
         id: SessionId,
@@ -349,7 +349,7 @@ impl Observer {
                 move |thread, printed| {
                     thread.report_terminal_output(&r.terminal_id, &printed.output);
                     if let Some(status) = &printed.exit_status {
-                        thread.exit_terminal(&r.terminal_id, status);
+                        thread.set_terminal_exit_status(&r.terminal_id, status);
                     }
                 },
             ),
@@ -359,7 +359,7 @@ impl Observer {
                     move |thread, exit| {
                         let mut status = v1::TerminalExitStatus::new();
                         (status.exit_code, status.signal) = (exit.exit_code, exit.signal);
-                        thread.exit_terminal(&r.terminal_id, &status);
+                        thread.set_terminal_exit_status(&r.terminal_id, &status);
                     },
                 )
             }
@@ -396,10 +396,7 @@ impl Observer {
 }
 
 /// Opens the session that the request is about, or the one that the response names.
-fn on_opened<R: Request<Response: OpenedSessionResponse>>(
-    _: &R,
-    id: Option<&SessionId>,
-) -> OnResponse {
+fn on_opened<R: Request<Response: OpenSessionResult>>(_: &R, id: Option<&SessionId>) -> OnResponse {
     let id = id.cloned();
     Box::new(move |observer, result| {
         let response = read::<R>(result.ok()?).ok()?;

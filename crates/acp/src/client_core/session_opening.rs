@@ -31,7 +31,7 @@ impl SessionAnnouncement<'_> {
 }
 
 /// A response to a request that opens a session.
-pub(crate) trait OpenedSessionResponse {
+pub(crate) trait OpenSessionResult {
     /// Returns the session id, if the response is for a new session.
     fn new_session(&self) -> Option<&SessionId>;
     /// Returns what the agent reports of the session.
@@ -40,7 +40,7 @@ pub(crate) trait OpenedSessionResponse {
 
 macro_rules! opened_session {
     ($($announcement:ident: $response:ty $(, $id:ident)?;)+) => { $(
-        impl OpenedSessionResponse for $response {
+        impl OpenSessionResult for $response {
             fn new_session(&self) -> Option<&SessionId> {
                 None$(.or(Some(&self.$id)))?
             }

@@ -9,14 +9,14 @@ use crate::thread::{Thread, ThreadHandle};
 
 /// The maximum number of sessions in the table that the client has not opened. Agents may send updates for a session
 /// before the response that contains its id. The limit keeps an agent that invents sessions from filling memory.
-pub(crate) const UNCLAIMED: usize = 64;
+pub(crate) const MAX_UNOPENED: usize = 64;
 
 /// The sessions of a connection. `S` is what the owner of the table keeps with each session.
 #[derive(Debug)]
 pub(crate) struct SessionTable<S> {
     pub(super) entries: HashMap<SessionId, SessionEntry<S>>,
     /// The sessions that the client has not opened.
-    unopened: HashMap<SessionId, Unopened>,
+    unopened: HashMap<SessionId, UnopenedReason>,
     /// The parent of each subagent. Their number is limited.
     pub(super) parents: HashMap<SessionId, SessionId>,
     /// The size limit of a thread, in bytes.
@@ -36,7 +36,7 @@ pub(crate) struct SessionEntry<S> {
 
 /// The reason why a session that the client has not opened is in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unopened {
+pub(crate) enum UnopenedReason {
     /// The agent has sent an update for the session.
     Unclaimed,
     /// The client may be opening the session. There are at most as many of these as pending requests that open
@@ -47,7 +47,7 @@ pub(crate) enum Unopened {
 /// The state of a session before a replay.
 #[derive(Debug)]
 pub(crate) struct ReplayBackup {
-    unopened: Option<Unopened>,
+    unopened: Option<UnopenedReason>,
     parent: Option<SessionId>,
     thread: Thread,
 }
@@ -82,18 +82,18 @@ impl<S> SessionTable<S> {
     }
 
     /// Returns why this session is in the table although it is not open.
-    pub(crate) fn unopened(&self, id: &SessionId) -> Option<Unopened> {
+    pub(crate) fn unopened(&self, id: &SessionId) -> Option<UnopenedReason> {
         self.unopened.get(id).copied()
     }
 
     /// Returns the ids of the unopened sessions of this kind.
-    pub(crate) fn unopened_ids(&self, kind: Unopened) -> impl Iterator<Item = &SessionId> {
+    pub(crate) fn unopened_ids(&self, kind: UnopenedReason) -> impl Iterator<Item = &SessionId> {
         let all = self.unopened.iter();
         all.filter(move |(_, other)| **other == kind)
             .map(|(id, _)| id)
     }
 
-    pub(crate) fn set_unopened(&mut self, id: &SessionId, kind: Unopened) {
+    pub(crate) fn set_unopened(&mut self, id: &SessionId, kind: UnopenedReason) {
         self.unopened.insert(id.clone(), kind);
     }
 
@@ -102,7 +102,7 @@ impl<S> SessionTable<S> {
         &mut self,
         id: &SessionId,
         entry: SessionEntry<S>,
-        unopened: Option<Unopened>,
+        unopened: Option<UnopenedReason>,
     ) -> (ThreadHandle, Option<SessionEntry<S>>) {
         let was_unopened = unopened.is_none() && self.unopened.remove(id).is_some();
         if let Some(known) = self.entries.get(id) {
@@ -124,11 +124,11 @@ impl<S> SessionTable<S> {
 
     /// Returns the size limit of a session's thread. All unopened sessions together may store as much as one opened
     /// session, and so may all subagents.
-    fn thread_limit(&self, id: &SessionId, unopened: Option<Unopened>) -> usize {
+    fn thread_limit(&self, id: &SessionId, unopened: Option<UnopenedReason>) -> usize {
         if unopened.is_none() && !self.parents.contains_key(id) {
             self.thread_limit
         } else {
-            self.thread_limit / UNCLAIMED
+            self.thread_limit / MAX_UNOPENED
         }
     }
 

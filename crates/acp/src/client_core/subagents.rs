@@ -5,11 +5,11 @@
 
 use acp_wire::v1::SessionId;
 
-use super::session_table::{SessionEntry, SessionTable, UNCLAIMED};
+use super::session_table::{MAX_UNOPENED, SessionEntry, SessionTable};
 use crate::thread::{Thread, ThreadHandle};
 
 /// The maximum number of subagents per connection. Together, their threads may store as much as one session's thread.
-const SUBAGENTS: usize = UNCLAIMED;
+const SUBAGENTS: usize = MAX_UNOPENED;
 
 /// The maximum nesting depth of subagents.
 const DEPTH: usize = 16;

@@ -30,7 +30,7 @@ pub(super) type SpawnedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) type SpawnFn = Arc<dyn Fn(SpawnedTask) + Send + Sync>;
 
 /// How many times per poll the driver looks for new tasks before it yields to its executor.
-const ROUNDS: usize = 64;
+const MAX_POLL_ROUNDS: usize = 64;
 
 /// The future that runs a connection: it reads, writes and calls handlers. Nothing happens unless it is polled. When
 /// the connection has ended, it returns the reason.
@@ -121,7 +121,7 @@ impl Future for Driver {
         if let Some(reason) = &self.close_reason {
             return Poll::Ready(reason.clone());
         }
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_POLL_ROUNDS {
             self.take_new_tasks();
             match self.futures.poll_next_unpin(cx) {
                 Poll::Ready(Some(None)) => {}
@@ -167,7 +167,7 @@ struct DriverQueue {
     /// The driver's waker, while the driver is not being polled.
     waker: Option<Waker>,
     /// Whether the driver has ended.
-    closed: bool,
+    is_closed: bool,
 }
 
 /// A guard that counts as a running task until it is dropped.
@@ -214,7 +214,7 @@ impl Tasks {
             return spawn(Box::pin(task));
         }
         let mut queue = self.lock();
-        if queue.closed {
+        if queue.is_closed {
             // Release the lock first: dropping the task may start another one.
             drop(queue);
             return;
@@ -257,7 +257,7 @@ impl Tasks {
 
     /// Closes the queue, because the driver has ended.
     fn close(&self) {
-        self.lock().closed = true;
+        self.lock().is_closed = true;
         // After the lock is released: dropping tasks may start others.
         drop(self.take_new_tasks());
     }

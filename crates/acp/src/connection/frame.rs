@@ -6,16 +6,16 @@
 
 use std::ops::Range;
 
-pub(crate) use super::large_text::{LARGE_TEXT, LargeTextReader, LargeTextResponse};
+pub(crate) use super::large_text::{LARGE_TEXT_LEN, LargeTextReader, LargeTextResponse};
 
 /// How many bytes of the start of an oversized line are kept, which is enough for its id and method.
-pub(crate) const HEAD: usize = 1024;
+pub(crate) const HEAD_LEN: usize = 1024;
 
 /// How many bytes of the end of an oversized line are kept, because some peers write the id last.
-pub(crate) const TAIL: usize = 256;
+pub(crate) const TAIL_LEN: usize = 256;
 
 /// The minimum free space in the buffer for a read, in bytes.
-const ROOM: usize = 64 * 1024;
+const MIN_READ_SPACE: usize = 64 * 1024;
 
 /// A line, without its line ending.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Framer {
             scanned: 0,
             max_line: max,
             dropped_len: 0,
-            large_text_len: LARGE_TEXT,
+            large_text_len: LARGE_TEXT_LEN,
             large_text: None,
             prefix: Vec::new(),
         }
@@ -76,15 +76,15 @@ impl Framer {
             self.start = 0;
             self.scanned = 0;
             // Large messages are rare; their buffer is not kept.
-            if self.buf.capacity() > 4 * ROOM {
+            if self.buf.capacity() > 4 * MIN_READ_SPACE {
                 self.buf = Vec::new();
             }
-        } else if self.start > 0 && self.buf.capacity() - self.buf.len() < ROOM {
+        } else if self.start > 0 && self.buf.capacity() - self.buf.len() < MIN_READ_SPACE {
             self.buf.drain(..self.start);
             self.scanned -= self.start;
             self.start = 0;
         }
-        self.buf.reserve(ROOM);
+        self.buf.reserve(MIN_READ_SPACE);
         &mut self.buf
     }
 
@@ -106,9 +106,9 @@ impl Framer {
             }
             if length > self.max_line {
                 let line = self.buf.get(start..end).unwrap_or_default();
-                let head = line.get(..HEAD).unwrap_or(line);
+                let head = line.get(..HEAD_LEN).unwrap_or(line);
                 let tail = line
-                    .get(line.len().saturating_sub(TAIL)..)
+                    .get(line.len().saturating_sub(TAIL_LEN)..)
                     .unwrap_or_default();
                 return Some(Frame::Oversized { head, tail, length });
             }
@@ -120,7 +120,7 @@ impl Framer {
 
     /// Extracts a large text from the incomplete line, if it is a response and `field` returns the name of the text's
     /// field for its id. Call this when there is no complete line.
-    pub(crate) fn take_text(&mut self, field: impl FnOnce(i64) -> Option<&'static str>) {
+    pub(crate) fn begin_large_text(&mut self, field: impl FnOnce(i64) -> Option<&'static str>) {
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.large_text.is_none()
             && self.dropped_len == 0
@@ -135,9 +135,9 @@ impl Framer {
         };
         let line = self.buf.get(self.start..).unwrap_or_default();
         if self.dropped_len > self.max_line {
-            arriving.forget();
+            arriving.discard_text();
         }
-        let taken = arriving.take(line);
+        let taken = arriving.push(line);
         self.consume(taken);
     }
 
@@ -193,9 +193,10 @@ impl Framer {
     /// Drops the middle of the current line if it is longer than the limit.
     fn drop_oversized(&mut self) {
         let kept = self.buf.len() - self.start;
-        if self.dropped_len + kept > self.max_line && kept > HEAD + TAIL {
-            self.dropped_len += kept - HEAD - TAIL;
-            self.buf.drain(self.start + HEAD..self.buf.len() - TAIL);
+        if self.dropped_len + kept > self.max_line && kept > HEAD_LEN + TAIL_LEN {
+            self.dropped_len += kept - HEAD_LEN - TAIL_LEN;
+            self.buf
+                .drain(self.start + HEAD_LEN..self.buf.len() - TAIL_LEN);
             self.scanned = self.buf.len();
         }
     }
@@ -221,7 +222,7 @@ mod tests {
             assert!(framer.next().is_none());
         }
         assert!(
-            framer.buf.capacity() < 4 * ROOM,
+            framer.buf.capacity() < 4 * MIN_READ_SPACE,
             "{}",
             framer.buf.capacity()
         );
@@ -237,7 +238,7 @@ mod tests {
             while let Some(frame) = framer.next() {
                 out.push(told(frame));
             }
-            framer.take_text(|id| (id == 7).then_some("content"));
+            framer.begin_large_text(|id| (id == 7).then_some("content"));
         }
         out.extend(framer.finish().map(told));
         out
@@ -252,7 +253,7 @@ mod tests {
             }
             Frame::LargeText(arrived) => serde_json::from_slice(&arrived.response),
             Frame::Oversized { head, tail, length } => {
-                let whose = super::super::outline::outline(head, tail);
+                let whose = super::super::outline::read_outline(head, tail);
                 return format!("{length} bytes of {whose:?}");
             }
         };
@@ -278,9 +279,9 @@ mod tests {
         for _ in 0..1000 {
             framer.spare_capacity().extend_from_slice(&[b'x'; 10_000]);
             assert!(framer.next().is_none());
-            framer.take_text(|id| (id == 7).then_some("content"));
+            framer.begin_large_text(|id| (id == 7).then_some("content"));
             assert!(
-                framer.buf.capacity() <= 4 * ROOM,
+                framer.buf.capacity() <= 4 * MIN_READ_SPACE,
                 "{}",
                 framer.buf.capacity()
             );

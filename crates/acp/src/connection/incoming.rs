@@ -11,7 +11,7 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::driver::Tasks;
-use super::frame::LARGE_TEXT;
+use super::frame::LARGE_TEXT_LEN;
 use super::outbox::LargeTextMessage;
 use super::{Connection, Limits};
 use crate::error::Error;
@@ -36,7 +36,7 @@ struct InFlightEntry {
 impl InFlightTable {
     /// Checks that `more` bytes are within the memory limit. If no other request is in flight (`alone`), they always
     /// are, because a request is no larger than a message.
-    fn check_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
+    fn check_capacity(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
         let limit = limits.request_memory;
         if alone || self.memory.saturating_add(more) <= limit {
             return Ok(());
@@ -76,7 +76,7 @@ impl InFlightRequests {
             ));
         }
         table
-            .check_room(memory, table.requests.is_empty(), limits)
+            .check_capacity(memory, table.requests.is_empty(), limits)
             .map_err(jsonrpc::Error::internal)?;
         table.memory = table.memory.saturating_add(memory);
         table.requests.insert(
@@ -90,9 +90,9 @@ impl InFlightRequests {
     }
 
     /// Adds to the memory of a request, unless the limit is exceeded.
-    fn grow(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
+    fn add_memory(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
         let mut table = self.lock();
-        table.check_room(more, table.requests.len() <= 1, limits)?;
+        table.check_capacity(more, table.requests.len() <= 1, limits)?;
         if let Some(entry) = table.requests.get_mut(id) {
             entry.memory = entry.memory.saturating_add(more);
             table.memory = table.memory.saturating_add(more);
@@ -149,7 +149,7 @@ impl Responder {
         let inner = &self.conn.0;
         inner
             .in_flight
-            .grow(id, more, &inner.limits)
+            .add_memory(id, more, &inner.limits)
             .map_err(Error::internal)
     }
 
@@ -177,7 +177,7 @@ impl Responder {
     }
 
     /// Sends the response. If the future is dropped while it waits for capacity, an internal error is sent instead.
-    pub(crate) async fn answer<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
+    pub(crate) async fn respond<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
         let Some(id) = self.id.clone() else { return };
         let (outbox, in_flight) = (&self.conn.0.outbox, &self.conn.0.in_flight);
         // The peer may reuse the id as soon as it has the response.
@@ -234,23 +234,23 @@ impl Responder {
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
         let conn = self.conn.clone();
-        start(&conn.0.tasks, async move {
+        poll_once_and_spawn(&conn.0.tasks, async move {
             let answer = match self.or_cancelled(work).await {
                 Some(Ok(mut response)) => {
                     match self.reserve_response_memory(response.text_mut().len()) {
                         Ok(()) => split_large_text(self.id.as_ref(), response),
                         Err(error) => {
                             drop(response);
-                            return self.answer::<()>(Err(error)).await;
+                            return self.respond::<()>(Err(error)).await;
                         }
                     }
                 }
-                Some(Err(error)) => return self.answer::<()>(Err(error)).await,
+                Some(Err(error)) => return self.respond::<()>(Err(error)).await,
                 None => return,
             };
             match answer {
                 Ok(message) => self.respond_in_pieces(message).await,
-                Err(response) => self.answer(Ok(response)).await,
+                Err(response) => self.respond(Ok(response)).await,
             }
         });
     }
@@ -279,9 +279,9 @@ impl Responder {
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
         let conn = self.conn.clone();
-        start(&conn.0.tasks, async move {
+        poll_once_and_spawn(&conn.0.tasks, async move {
             if let Some(result) = self.or_cancelled(work).await {
-                self.answer(result).await;
+                self.respond(result).await;
             }
         });
     }
@@ -294,13 +294,13 @@ impl Responder {
         weigh: impl Fn(&R) -> usize + Send + 'static,
     ) {
         let conn = self.conn.clone();
-        start(&conn.0.tasks, async move {
+        poll_once_and_spawn(&conn.0.tasks, async move {
             if let Some(result) = self.or_cancelled(work).await {
                 let result = result.and_then(|response| {
                     self.reserve_response_memory(weigh(&response))
                         .map(|()| response)
                 });
-                self.answer(result).await;
+                self.respond(result).await;
             }
         });
     }
@@ -315,7 +315,7 @@ impl Responder {
         let cancel = self.cancel_token.clone();
         let conn = self.conn.clone();
         let work = work(self);
-        start(&conn.0.tasks, async move {
+        poll_once_and_spawn(&conn.0.tasks, async move {
             tokio::select! {
                 biased;
                 () = closed.cancelled() => {}
@@ -331,7 +331,7 @@ fn split_large_text<R: TextResponse>(
     id: Option<&RequestId>,
     mut response: R,
 ) -> Result<LargeTextMessage, R> {
-    let is_large = response.text_mut().len() >= LARGE_TEXT;
+    let is_large = response.text_mut().len() >= LARGE_TEXT_LEN;
     let Some(id) = id.filter(|_| is_large) else {
         return Err(response);
     };
@@ -356,7 +356,7 @@ fn split_large_text<R: TextResponse>(
 /// Starts the work on a request: polls it once in the reader, and spawns it if it is not ready. So requests that need
 /// not wait take effect in the order in which they arrive, for example a prompt after a change of mode. Most requests
 /// are done after the first poll.
-fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
+fn poll_once_and_spawn(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
     // A panic in the first poll must not end the reader. A no-op waker is enough here, because the task is polled
     // again when it is spawned.
@@ -384,7 +384,7 @@ impl Drop for Responder {
         };
         let conn = self.conn.clone();
         // A request stays in flight until its response is sent, which also limits the number of unsent responses.
-        self.conn.send_soon(move |buf| {
+        self.conn.send_without_waiting(move |buf| {
             let written = jsonrpc::write_error(buf, &id, &error);
             conn.0.in_flight.remove(&id);
             written

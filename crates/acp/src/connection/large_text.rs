@@ -7,10 +7,10 @@ use acp_wire::jsonrpc::parse_text_response_start;
 use acp_wire::text::{StringProgress, unescape};
 
 /// The length from which a text is extracted, in bytes.
-pub(crate) const LARGE_TEXT: usize = 128 * 1024;
+pub(crate) const LARGE_TEXT_LEN: usize = 128 * 1024;
 
 /// The maximum number of bytes before the text in a response.
-const BEFORE: usize = 256;
+const MAX_PREFIX_LEN: usize = 256;
 
 /// A reader of a large text that is still arriving.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl LargeTextReader {
         line: &[u8],
         field: impl FnOnce(i64) -> Option<&'static str>,
     ) -> Option<(Self, usize)> {
-        let beginning = line.get(..BEFORE).unwrap_or(line);
+        let beginning = line.get(..MAX_PREFIX_LEN).unwrap_or(line);
         let (id, at) = parse_text_response_start(beginning, field)?;
         let arriving = Self {
             id,
@@ -53,13 +53,13 @@ impl LargeTextReader {
     }
 
     /// Reads the part of `piece` that belongs to the text. Returns the number of bytes read.
-    pub(crate) fn take(&mut self, piece: &[u8]) -> usize {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> usize {
         match self.progress {
             StringProgress::Incomplete => {
                 let (used, read) = unescape(piece, &mut self.text);
                 self.progress = read;
                 if read == StringProgress::Invalid {
-                    self.forget();
+                    self.discard_text();
                     return piece.len();
                 }
                 used
@@ -71,7 +71,7 @@ impl LargeTextReader {
     }
 
     /// Drops the text, because it is invalid or the line exceeds the limit.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn discard_text(&mut self) {
         self.text = String::new();
         self.progress = StringProgress::Invalid;
     }
@@ -83,7 +83,7 @@ impl LargeTextReader {
 
     /// Returns the complete response. `rest` is the unread part of the line.
     pub(crate) fn finish(mut self, rest: &[u8]) -> LargeTextResponse {
-        let taken = self.take(rest);
+        let taken = self.push(rest);
         let behind = rest.get(taken..).unwrap_or_default();
         let mut answer = self.prefix;
         answer.extend_from_slice(behind);

@@ -50,7 +50,7 @@ impl Default for Limits {
             request_memory: 128 * 1024 * 1024,
             prompts: 256,
             sessions: 4096,
-            thread: crate::thread::KEPT,
+            thread: crate::thread::DEFAULT_LIMIT,
             linger: Duration::ZERO,
         }
     }
@@ -98,7 +98,7 @@ impl Limits {
     pub fn max_client_memory(&self, sessions: usize) -> usize {
         let threads = sessions
             .saturating_add(1)
-            .saturating_mul(self.thread_with_slack());
+            .saturating_mul(self.max_thread_memory());
         let ahead = self
             .backlog
             .max(self.read_ahead)
@@ -115,19 +115,19 @@ impl Limits {
     /// turn.
     #[must_use]
     pub fn max_agent_memory(&self, sessions: usize) -> usize {
-        let sessions = sessions.min(self.sessions).saturating_mul(SESSION);
+        let sessions = sessions.min(self.sessions).saturating_mul(SESSION_SIZE);
         self.max_shared_memory().saturating_add(sessions)
     }
 
     /// Returns the part of the maximum memory that is the same on both sides, in bytes.
     fn max_shared_memory(&self) -> usize {
         // The buffer grows by doubling, and exists twice while it does.
-        let text = self.message.saturating_add(READ).saturating_mul(3);
+        let text = self.message.saturating_add(READ_SIZE).saturating_mul(3);
         let read = text.saturating_add(self.message_memory);
         let requests = self
             .request_memory
             .max(self.message_memory)
-            .saturating_add(self.requests.saturating_mul(TASK));
+            .saturating_add(self.requests.saturating_mul(TASK_SIZE));
         // One buffer is being filled and one is being written, and each grows by doubling. An error response quotes
         // the request's id or method, which may be as long as a message.
         let reserve = self.outbox.saturating_mul(5).saturating_add(self.message);
@@ -137,16 +137,16 @@ impl Limits {
 
     /// Returns the maximum memory of a thread, in bytes: its size limit, spare capacity of the same size for text that
     /// arrives in chunks, and the commands and config options.
-    fn thread_with_slack(&self) -> usize {
+    fn max_thread_memory(&self) -> usize {
         self.thread.saturating_mul(5) / 2
     }
 }
 
 /// How many bytes are read at a time.
-const READ: usize = 64 * 1024;
+const READ_SIZE: usize = 64 * 1024;
 
 /// The library's part of the memory of a task that works on a request, in bytes.
-const TASK: usize = 16 * 1024;
+const TASK_SIZE: usize = 16 * 1024;
 
 /// The memory that an agent's side needs for a session, in bytes: its paths, and two copies of its id.
-const SESSION: usize = 300 * 1024;
+const SESSION_SIZE: usize = 300 * 1024;

@@ -48,10 +48,10 @@ use crate::options::{NoiseHandler, Options};
 use crate::transport::{Transport, TransportReader, TransportWriter};
 
 /// How long a closing connection waits for the peer to read what was already sent.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long input is still read after a write has failed.
-const LAST_READ: Duration = Duration::from_millis(200);
+const FINAL_READ_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Counts of received lines that are not messages of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(crate) struct Counters {
 
 impl Counters {
     /// Counts a notification that is invalid or has an unknown method.
-    pub(crate) fn count_unread(&self) {
+    pub(crate) fn count_unread_notification(&self) {
         self.unread_notifications.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -89,11 +89,16 @@ pub(crate) trait Handler: Send + Sync + 'static {
     const NOISE: NoisePolicy;
 
     /// Starts the work on a request. Called in the order of arrival, and must not block.
-    fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder);
+    fn handle_request(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&RawValue>,
+        responder: Responder,
+    );
 
     /// Handles a notification. Called in the order of arrival, and must not block. Slow work and the application's code
     /// belong in [`deliver`](Self::deliver).
-    fn notification(
+    fn handle_notification(
         self: &Arc<Self>,
         conn: &Connection,
         method: &str,
@@ -102,7 +107,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
 
     /// Handles a notification like [`notification`](Self::notification), except that the params may not be valid JSON.
     /// Returns `None` if they are not, or if the notification should be parsed in the usual way.
-    fn plain_notification(
+    fn handle_plain_notification(
         self: &Arc<Self>,
         conn: &Connection,
         method: &str,
@@ -116,7 +121,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
     /// Called when the connection has ended.
-    fn closed(&self, reason: &CloseReason) {
+    fn on_closed(&self, reason: &CloseReason) {
         let _ = reason;
     }
 }
@@ -259,7 +264,7 @@ impl Connection {
         method: &str,
         params: &P,
     ) -> Result<Box<RawValue>> {
-        self.call(method, params, RequestOptions::default(), |answer| {
+        self.request_any(method, params, RequestOptions::default(), |answer| {
             answer.map(ToOwned::to_owned)
         })
         .await
@@ -273,7 +278,7 @@ impl Connection {
         ask: RequestOptions,
         on_answer: impl FnOnce(Result<&R::Response, &Error>) + Send + 'static,
     ) -> Result<R::Response> {
-        self.call(R::METHOD, params, ask, |answer| {
+        self.request_any(R::METHOD, params, ask, |answer| {
             let answer = answer.and_then(|raw| {
                 read_result::<R::Response>(R::METHOD, raw)
                     .map_err(|error| Error::unreadable_response(R::METHOD, &error))
@@ -285,7 +290,7 @@ impl Connection {
     }
 
     /// Sends a request with any method. `read` runs in the reader, and converts the response.
-    pub(crate) async fn call<P: Serialize + ?Sized, T: Send + 'static>(
+    pub(crate) async fn request_any<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
         params: &P,
@@ -346,7 +351,7 @@ impl Connection {
             .push(|buf| jsonrpc::write_request(buf, &call.id, method, params))
             .await
             .map_err(Error::Closed)?
-            .map_err(|e| Error::Unwritable {
+            .map_err(|e| Error::NotSerializable {
                 method: method.to_owned(),
                 reason: e.to_string(),
             })?;
@@ -359,7 +364,7 @@ impl Connection {
     /// Sends a notification. If the peer reads slowly, waits for capacity in the outbox.
     ///
     /// # Errors
-    /// Fails if the connection has ended or the params cannot be written as JSON ([`Error::Unwritable`]).
+    /// Fails if the connection has ended or the params cannot be written as JSON ([`Error::NotSerializable`]).
     pub async fn notify<N: Notification>(&self, params: &N) -> Result<()> {
         self.notify_raw(N::METHOD, params).await
     }
@@ -374,7 +379,7 @@ impl Connection {
             .push(|buf| jsonrpc::write_notification(buf, method, params))
             .await
             .map_err(Error::Closed)?
-            .map_err(|e| Error::Unwritable {
+            .map_err(|e| Error::NotSerializable {
                 method: method.to_owned(),
                 reason: e.to_string(),
             })
@@ -383,7 +388,10 @@ impl Connection {
     /// Sends the message that `write` writes, without waiting. If the peer has stopped reading, a task sends the
     /// message when there is capacity. Each such message ends a request in flight, a turn or a terminal, which bounds
     /// their number.
-    fn send_soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
+    fn send_without_waiting<T: Send>(
+        &self,
+        mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static,
+    ) {
         if self.0.outbox.push_now(&mut write).is_some() {
             return;
         }
@@ -399,7 +407,7 @@ impl Connection {
 
     /// Sends a notification without waiting.
     pub(crate) fn notify_now<N: Notification + Sync>(&self, params: N) {
-        self.send_soon(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
+        self.send_without_waiting(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
     }
 
     /// Sends a request without waiting, and ignores its response.
@@ -412,7 +420,9 @@ impl Connection {
         if let Ok(id) = self.0.pending.add(waiting) {
             self.0.pending.abandon(id);
             let id = RequestId::Number(id);
-            self.send_soon(move |buf| jsonrpc::write_request(buf, &id, R::METHOD, &params));
+            self.send_without_waiting(move |buf| {
+                jsonrpc::write_request(buf, &id, R::METHOD, &params)
+            });
         }
     }
 }
@@ -443,7 +453,7 @@ impl<H: Handler> ConnectionLife<H> {
             () = inner.stop_token.cancelled() => {
                 if inner.failure.get().is_some() {
                     // The peer no longer reads. What it wrote before may explain why.
-                    let _ = timeout(LAST_READ, &mut reading).await;
+                    let _ = timeout(FINAL_READ_TIMEOUT, &mut reading).await;
                 }
                 CloseReason::Local
             }
@@ -472,7 +482,7 @@ impl<H: Handler> ConnectionLife<H> {
                 writing.wait_closed().await;
                 inner.tasks.wait().await;
             };
-            let ended = timeout(LAST_WORDS, ended).await.is_some();
+            let ended = timeout(CLOSE_TIMEOUT, ended).await.is_some();
             if !ended && writing.is_written() {
                 // Everything was written: give the peer time to exit by itself.
                 let _ = timeout(close_timeout, writing.wait_closed()).await;
@@ -530,7 +540,7 @@ impl<H: Handler> ConnectionLife<H> {
         let inner = &*self.conn.0;
         inner.abort_token.cancel();
         inner.outbox.close(reason.clone());
-        reader::catch_panic(|| self.handler.closed(&reason));
+        reader::catch_panic(|| self.handler.on_closed(&reason));
     }
 }
 

@@ -17,13 +17,13 @@ use tokio::sync::Notify;
 use crate::error::CloseReason;
 
 /// The maximum capacity of a buffer that is reused after it was written, in bytes.
-const KEEP: usize = 1024 * 1024;
+const MAX_REUSED_CAPACITY: usize = 1024 * 1024;
 
 /// How many bytes of a large text are inserted at a time. They fit into a pipe and into the CPU cache.
-const PIECE: usize = 64 * 1024;
+const PIECE_LEN: usize = 64 * 1024;
 
 /// How many bytes a sender that waited may send before it has to queue again.
-const TURN: usize = 8 * 1024;
+const TURN_LEN: usize = 8 * 1024;
 
 /// The buffer in which messages wait to be written.
 #[derive(Debug)]
@@ -164,7 +164,7 @@ impl Outbox {
             {
                 let mut state = self.lock();
                 if state.len() < self.limit || state.close_reason.is_some() {
-                    state.turn_bytes = TURN;
+                    state.turn_bytes = TURN_LEN;
                     return self.append(&mut state, &mut write);
                 }
             }
@@ -221,7 +221,11 @@ impl Outbox {
                 let mut state = self.lock();
                 let closing = state.close_reason.clone();
                 // A message that was started is still written, like everything sent before the close.
-                let most = if closing.is_some() { usize::MAX } else { PIECE };
+                let most = if closing.is_some() {
+                    usize::MAX
+                } else {
+                    PIECE_LEN
+                };
                 if let (Some(reason), None) = (&closing, &putting) {
                     return Err(reason.clone());
                 }
@@ -279,7 +283,7 @@ impl Outbox {
             writer.write_all(&taken).await?;
             writer.flush().await?;
             taken.clear();
-            if taken.capacity() > KEEP {
+            if taken.capacity() > MAX_REUSED_CAPACITY {
                 taken = Vec::new();
             }
         }
@@ -370,7 +374,7 @@ mod tests {
         let runs: Vec<&[u8]> = read.chunk_by(|one, next| one == next).collect();
         let contended = &runs[1..runs.len() - 6];
         assert!(contended.len() > 20, "{}", runs.len());
-        assert!(contended.iter().all(|run| run.len() <= TURN + MESSAGE));
+        assert!(contended.iter().all(|run| run.len() <= TURN_LEN + MESSAGE));
         assert!(contended.windows(3).all(|three| three[0][0] != three[2][0]));
     }
 
@@ -408,14 +412,14 @@ mod tests {
 
     #[tokio::test]
     async fn pieces_of_a_message_stay_together() {
-        const LIMIT: usize = 2 * PIECE;
+        const LIMIT: usize = 2 * PIECE_LEN;
         let outbox = Arc::new(Outbox::new(LIMIT, LIMIT));
-        let message = quotes(5 * PIECE);
+        let message = quotes(5 * PIECE_LEN);
         let mut ended = false;
         let mut large = Box::pin(outbox.push_in_pieces(&message, || ended = true));
         assert!(futures_poll(&mut large).is_pending());
         // The buffer holds no more of it than its capacity and the piece that crosses it.
-        assert!(outbox.lock().buf.len() <= LIMIT + 2 * PIECE);
+        assert!(outbox.lock().buf.len() <= LIMIT + 2 * PIECE_LEN);
         // One message that waits, and one that cannot wait.
         let mut waits = Box::pin(outbox.push(text("waits")));
         assert!(futures_poll(&mut waits).is_pending());
@@ -435,17 +439,17 @@ mod tests {
         sent.unwrap();
         outbox.close(CloseReason::Local);
         writer.await.unwrap().unwrap();
-        let whole = format!("<{}>cannot waitwaits", "\\\"".repeat(5 * PIECE));
+        let whole = format!("<{}>cannot waitwaits", "\\\"".repeat(5 * PIECE_LEN));
         assert!(all.await.unwrap() == whole);
         assert!(ended);
     }
 
     #[tokio::test]
     async fn a_dropped_insertion_is_completed() {
-        let message = quotes(3 * PIECE);
-        let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE));
+        let message = quotes(3 * PIECE_LEN);
+        let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE_LEN));
         for closes_first in [false, true] {
-            let outbox = Outbox::new(PIECE, 4 * PIECE);
+            let outbox = Outbox::new(PIECE_LEN, 4 * PIECE_LEN);
             let mut large = Box::pin(outbox.push_in_pieces(&message, || ()));
             assert!(futures_poll(&mut large).is_pending());
             assert!(outbox.push_now(text("next")).is_some());

@@ -24,7 +24,7 @@ struct TrailingMembers {
 }
 
 /// Returns the outline of a message from its first and last bytes.
-pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
+pub(crate) fn read_outline(head: &[u8], tail: &[u8]) -> MessageOutline {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     if !head.trim_start().starts_with(['{', '[']) {
         return MessageOutline::Noise;
@@ -35,8 +35,8 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
         .filter_map(|key| Some((head.find(key)?, key)))
         .min();
     let before = body.and_then(|(at, _)| head.get(..at)).unwrap_or(&head);
-    let id = leading_id(before)
-        .or_else(|| trailing_id(&tail))
+    let id = find_leading_id(before)
+        .or_else(|| find_trailing_id(&tail))
         .unwrap_or(RequestId::Null);
     let answers = matches!(body, Some((_, "\"result\"" | "\"error\"")));
     if answers && !before.contains("\"method\"") {
@@ -47,7 +47,7 @@ pub(crate) fn outline(head: &[u8], tail: &[u8]) -> MessageOutline {
 }
 
 /// Returns the id, if it is among the members at the start of the message.
-fn leading_id(body: &str) -> Option<RequestId> {
+fn find_leading_id(body: &str) -> Option<RequestId> {
     let (_, rest) = body.split_once("\"id\"")?;
     let value = rest.trim_start().strip_prefix(':')?;
     let end = value.find([',', '}'])?;
@@ -55,7 +55,7 @@ fn leading_id(body: &str) -> Option<RequestId> {
 }
 
 /// Returns the id, if it is among the members at the end of the message.
-fn trailing_id(tail: &str) -> Option<RequestId> {
+fn find_trailing_id(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;
         serde_json::from_str::<TrailingMembers>(&format!("{{{rest}"))
@@ -118,7 +118,7 @@ mod tests {
         ];
         for (head, tail, expected) in cases {
             assert_eq!(
-                outline(head.as_bytes(), tail.as_bytes()),
+                read_outline(head.as_bytes(), tail.as_bytes()),
                 expected,
                 "{head} ... {tail}"
             );

@@ -15,7 +15,7 @@ pub(crate) type ResponseHandler = Box<dyn FnOnce(Result<&RawValue, Error>) + Sen
 
 /// The maximum number of abandoned requests. Beyond it, the oldest are cancelled, so that a peer that never responds
 /// cannot make the table grow.
-const ABANDONED: usize = 1024;
+const MAX_ABANDONED: usize = 1024;
 
 /// An entry in the table of pending requests.
 pub(crate) struct PendingEntry {
@@ -124,9 +124,9 @@ impl PendingTable {
             }
             abandoned.push_back(id);
             // Clean up only now and then: responses may have arrived for some of them.
-            if abandoned.len() > 2 * ABANDONED {
+            if abandoned.len() > 2 * MAX_ABANDONED {
                 abandoned.retain(|id| waiting.contains_key(id));
-                let more = abandoned.len().saturating_sub(ABANDONED);
+                let more = abandoned.len().saturating_sub(MAX_ABANDONED);
                 given_up.extend(abandoned.drain(..more).filter_map(|id| waiting.remove(&id)));
             }
         }

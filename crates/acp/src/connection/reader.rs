@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer, LargeTextResponse};
-use super::outline::{MessageOutline, outline};
+use super::outline::{MessageOutline, read_outline};
 use super::pending::PendingFilter;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
@@ -21,7 +21,7 @@ use crate::memory::{excess_over, parsed_memory};
 use crate::transport::TransportReader;
 
 /// How many messages are handled before the reader yields to other tasks.
-const MESSAGES: usize = 256;
+const MESSAGES_PER_YIELD: usize = 256;
 
 /// Reads and handles messages until the input ends. Returns why it ended.
 pub(super) async fn read<H: Handler>(
@@ -36,7 +36,7 @@ pub(super) async fn read<H: Handler>(
     loop {
         // A peer that sends without pause must not starve the rest of the connection.
         looked_at += 1;
-        if looked_at.is_multiple_of(MESSAGES) {
+        if looked_at.is_multiple_of(MESSAGES_PER_YIELD) {
             tokio::task::yield_now().await;
         }
         // First what was read ahead, then what is in the buffer, then new input.
@@ -78,7 +78,7 @@ pub(super) async fn read<H: Handler>(
                 conn.0.pending.close(&error);
                 conn.0.pending.fail(&error, PendingFilter::Overtaking);
             }
-            let room = ended.is_none() && held.has_room(conn);
+            let room = ended.is_none() && held.may_read_ahead(conn);
             tokio::select! {
                 biased;
                 () = &mut delivery => break,
@@ -114,7 +114,7 @@ async fn fill(
     input: &mut TransportReader,
     framer: &mut Framer,
 ) -> Option<CloseReason> {
-    framer.take_text(|id| conn.0.pending.large_text_field(id));
+    framer.begin_large_text(|id| conn.0.pending.large_text_field(id));
     match input.read_buf(framer.spare_capacity()).await {
         Ok(0) => Some(CloseReason::Peer),
         Ok(_) => None,
@@ -149,7 +149,7 @@ enum SizeExcess {
 
 impl ReadAheadItem {
     /// Returns the memory that the item takes, in bytes.
-    fn cost(&self) -> usize {
+    fn memory(&self) -> usize {
         // Each allocation has a header of about two words.
         use MessageOutline::{Request, Response};
         let text = match self {
@@ -166,19 +166,19 @@ impl ReadAheadItem {
 
 impl ReadAhead {
     fn push(&mut self, ahead: ReadAheadItem) {
-        self.bytes += ahead.cost();
+        self.bytes += ahead.memory();
         self.items.push_back(ahead);
     }
 
     fn take(&mut self) -> Option<ReadAheadItem> {
         let ahead = self.items.pop_front()?;
-        self.bytes -= ahead.cost();
+        self.bytes -= ahead.memory();
         Some(ahead)
     }
 
     /// Returns `true` if reading may continue while the handler runs. Usually little is read ahead, which provides
     /// back-pressure. But the handler may be waiting for a response that comes after everything that was read so far.
-    fn has_room(&self, conn: &Connection) -> bool {
+    fn may_read_ahead(&self, conn: &Connection) -> bool {
         let limits = &conn.0.limits;
         if self.bytes < limits.read_ahead {
             return true;
@@ -214,7 +214,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Rea
             Frame::LargeText(arrived) => handle_large_text_response(conn, arrived),
             Frame::Oversized { head, tail, length } => {
                 let why = SizeExcess::Text(length);
-                match outline(head, tail) {
+                match read_outline(head, tail) {
                     MessageOutline::Response(id) if conn.0.pending.may_overtake(&id) => {
                         fail_oversized_response(conn, &id, why);
                     }
@@ -244,7 +244,7 @@ async fn handle_frame<H: Handler>(
             return None;
         }
         Frame::Oversized { head, tail, length } => {
-            reject_oversized::<H>(conn, outline(head, tail), SizeExcess::Text(length)).await;
+            reject_oversized::<H>(conn, read_outline(head, tail), SizeExcess::Text(length)).await;
             return None;
         }
     };
@@ -253,7 +253,7 @@ async fn handle_frame<H: Handler>(
     if too_large_by.is_none()
         && let Some((method, params)) = jsonrpc::parse_plain_notification(line)
         && let Some(event) =
-            catch_panic(|| handler.plain_notification(conn, method, params)).flatten()
+            catch_panic(|| handler.handle_plain_notification(conn, method, params)).flatten()
     {
         return event;
     }
@@ -263,7 +263,7 @@ async fn handle_frame<H: Handler>(
             Incoming::Request { id, .. } => MessageOutline::Request(id.clone()),
             Incoming::Response { id, .. } => MessageOutline::Response(id.clone()),
             Incoming::Notification { .. } => {
-                conn.0.counters.count_unread();
+                conn.0.counters.count_unread_notification();
                 tracing::warn!("{}", why.to_message(conn));
                 return None;
             }
@@ -277,7 +277,7 @@ async fn handle_frame<H: Handler>(
                 cancel_request(conn, params);
                 return None;
             }
-            return catch_panic(|| handler.notification(conn, &method, params)).flatten();
+            return catch_panic(|| handler.handle_notification(conn, &method, params)).flatten();
         }
         Ok(Incoming::Response { id, result }) => {
             handle_response(conn, &id, result);
@@ -289,7 +289,7 @@ async fn handle_frame<H: Handler>(
             match in_flight.add(&id, cancel.clone(), parsed_memory(line), limits) {
                 Ok(()) => {
                     let responder = Responder::new(conn, id, cancel);
-                    catch_panic(|| handler.request(&method, params, responder));
+                    catch_panic(|| handler.handle_request(&method, params, responder));
                     return None;
                 }
                 Err(error) => (id, error),
@@ -310,11 +310,13 @@ async fn handle_frame<H: Handler>(
 /// Counts and logs a line that is not a message. If it is noise, passes it to the callback and returns `true`.
 fn report_unparsed(conn: &Connection, line: &[u8], error: &ParseError) -> bool {
     conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
-    tracing::warn!(line = %excerpt(line), %error, "not a message");
+    tracing::warn!(line = %loggable_start(line), %error, "not a message");
     // Log lines may start with anything, even a bracket, but hardly ever with a brace.
     let is_noise = matches!(error, ParseError::NotJson(_)) && line.first() != Some(&b'{');
     if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| is_noise) {
-        let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
+        let shown = line
+            .get(..line.len().min(MAX_NOISE_LEN))
+            .unwrap_or_default();
         catch_panic(|| on_noise(&String::from_utf8_lossy(shown)));
     }
     is_noise
@@ -379,7 +381,7 @@ fn handle_large_text_response(conn: &Connection, arrived: LargeTextResponse) {
             let method = waiting
                 .large_text
                 .map_or(UNKNOWN_METHOD, |large| large.method);
-            Err(Error::Unreadable {
+            Err(Error::InvalidResponse {
                 method: method.to_owned(),
                 reason,
             })
@@ -393,7 +395,7 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
     match read_params::<CancelRequestNotification>(CancelRequestNotification::METHOD, params) {
         Ok(cancel) => conn.0.in_flight.cancel(&cancel.request_id),
         Err(error) => {
-            conn.0.counters.count_unread();
+            conn.0.counters.count_unread_notification();
             tracing::warn!(%error, "ignoring an invalid cancellation");
         }
     }
@@ -446,7 +448,7 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
     match conn.0.pending.take(id) {
         Some(waiting) => {
             let method = UNKNOWN_METHOD.to_owned();
-            (waiting.on_response)(Err(Error::Unreadable { method, reason }));
+            (waiting.on_response)(Err(Error::InvalidResponse { method, reason }));
         }
         None => {
             conn.0
@@ -458,10 +460,10 @@ fn fail_oversized_response(conn: &Connection, id: &RequestId, why: SizeExcess) {
 }
 
 /// How many bytes of a line that is not JSON are passed to the callback.
-const NOISE_SHOWN: usize = 1024;
+const MAX_NOISE_LEN: usize = 1024;
 
 /// Returns the start of a line for the log, without control characters.
-fn excerpt(line: &[u8]) -> String {
+fn loggable_start(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()
 }

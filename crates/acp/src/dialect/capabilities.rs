@@ -2,7 +2,7 @@
 
 use acp_wire::{RawObject, v1, v2};
 
-use crate::object::{object, to_raw_value};
+use crate::object::{to_object, to_raw_value};
 
 /// Converts a client's capabilities to version 2, which has none for files and client terminals.
 pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientCapabilities {
@@ -41,7 +41,7 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
 /// Converts an agent's capabilities to version 2. Leaves out what every version 2 agent supports, and keeps unknown
 /// capabilities.
 pub(crate) fn agent_to_v2(v1_capabilities: &RawObject, mcp_stdio: bool) -> RawObject {
-    let part = |name| object(v1_capabilities.get(name));
+    let part = |name| to_object(v1_capabilities.get(name));
     let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
     let mut mcp = object! {};
     if mcp_stdio {
@@ -116,7 +116,7 @@ pub(crate) fn agent_from_v2(v2_capabilities: &RawObject, authenticates: bool) ->
             }
         }
     }
-    let mut auth = object(v2_capabilities.get("auth"));
+    let mut auth = to_object(v2_capabilities.get("auth"));
     if authenticates {
         auth.set("logout", to_raw_value(&object! {}));
     }

@@ -13,7 +13,7 @@ const MAX_TEXT_LEN: usize = 4 * 1024 * 1024;
 const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Formats a diff as `git diff` does, with absolute paths. Returns `None` if the texts are too long.
-pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
+pub(crate) fn format_git_patch(diff: &v1::Diff) -> Option<String> {
     let old = diff.old_text.as_deref();
     if old.map_or(0, str::len) + diff.new_text.len() > MAX_TEXT_LEN {
         return None;
@@ -62,7 +62,7 @@ mod tests {
     fn patch_of(path: &str, old: Option<&str>, new: &str) -> String {
         let mut diff = v1::Diff::new(path, new);
         diff.old_text = old.map(str::to_owned);
-        git_patch(&diff).unwrap()
+        format_git_patch(&diff).unwrap()
     }
 
     #[test]

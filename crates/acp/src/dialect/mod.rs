@@ -10,7 +10,7 @@ mod v1;
 mod v2;
 
 pub(crate) use capabilities::{agent_from_v2, agent_to_v2, client_from_v2, client_to_v2};
-pub(crate) use git_patch::git_patch;
+pub(crate) use git_patch::format_git_patch;
 pub(crate) use setup::{
     OpenSessionRequest, auth_method_from_v2, auth_method_to_v2, mcp_server_to_v2,
 };

@@ -10,14 +10,14 @@ use crate::session_setup::SessionSetup;
 /// A request that opens a session, in either version.
 pub(crate) trait OpenSessionRequest {
     /// Returns the setup for the session.
-    fn setup(self) -> SessionSetup;
+    fn into_setup(self) -> SessionSetup;
 }
 
 /// Implements [`OpenSessionRequest`] for request types.
 macro_rules! opens_session {
     ($($request:ty, $servers:expr;)+) => { $(
         impl OpenSessionRequest for $request {
-            fn setup(self) -> SessionSetup {
+            fn into_setup(self) -> SessionSetup {
                 SessionSetup {
                     cwd: self.cwd,
                     additional_directories: self.additional_directories,
@@ -104,9 +104,7 @@ pub(crate) fn auth_method_to_v2(method: v1::AuthMethod) -> Option<v2::AuthMethod
             (new.description, new.meta) = (method.description, method.meta);
             v2::AuthMethod::Agent(new)
         }
-        v1::AuthMethod::Unknown(object) => {
-            v2::AuthMethod::Unknown(object.rename("id", "methodId"))
-        }
+        v1::AuthMethod::Unknown(object) => v2::AuthMethod::Unknown(object.rename("id", "methodId")),
         _ => return None,
     })
 }
@@ -128,9 +126,7 @@ pub(crate) fn auth_method_from_v2(method: v2::AuthMethod) -> Option<v1::AuthMeth
             (new.description, new.meta) = (method.description, method.meta);
             v1::AuthMethod::Agent(new)
         }
-        v2::AuthMethod::Unknown(object) => {
-            v1::AuthMethod::Unknown(object.rename("methodId", "id"))
-        }
+        v2::AuthMethod::Unknown(object) => v1::AuthMethod::Unknown(object.rename("methodId", "id")),
         _ => return None,
     })
 }

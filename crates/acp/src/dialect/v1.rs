@@ -7,7 +7,7 @@ use acp_wire::v1::{
 };
 use acp_wire::{RawObject, v2};
 
-use crate::thread::PLAN;
+use crate::thread::ONLY_PLAN_ID;
 use crate::update::{self, MessageChunk, Update};
 
 impl From<SessionUpdate> for Update {
@@ -21,7 +21,7 @@ impl From<SessionUpdate> for Update {
                 Self::ToolCallUpdate(Box::new((*update).into()))
             }
             SessionUpdate::Plan(plan) => {
-                let items = PlanItems::new(PLAN, plan.entries);
+                let items = PlanItems::new(ONLY_PLAN_ID, plan.entries);
                 let mut new = v2::PlanUpdate::new(plan_from_v1(PlanUpdateContent::Items(items)));
                 new.meta = plan.meta;
                 Self::PlanUpdate(new)
@@ -80,7 +80,7 @@ impl Update {
                 SessionUpdate::ToolCallUpdate(Box::new(update.into_v1()?))
             }
             Self::PlanUpdate(update) => match plan_to_v1(update.plan)? {
-                PlanUpdateContent::Items(items) if items.plan_id.as_str() == PLAN => {
+                PlanUpdateContent::Items(items) if items.plan_id.as_str() == ONLY_PLAN_ID => {
                     let mut plan = Plan::new(items.entries);
                     plan.meta = update.meta;
                     SessionUpdate::Plan(plan)
@@ -144,7 +144,7 @@ impl From<ContentChunk> for MessageChunk {
     fn from(chunk: ContentChunk) -> Self {
         Self {
             message_id: chunk.message_id,
-            by_id: false,
+            is_found_by_id: false,
             content: chunk.content,
             meta: chunk.meta,
         }

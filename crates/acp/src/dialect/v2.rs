@@ -6,7 +6,7 @@ use acp_wire::v2::{
 };
 use acp_wire::{RawObject, v1};
 
-use super::{git_patch, options_from_v2, options_to_v2};
+use super::{format_git_patch, options_from_v2, options_to_v2};
 use crate::update::{self, MessageChunk, Update};
 
 impl From<SessionUpdate> for Update {
@@ -95,7 +95,7 @@ impl From<ContentChunk> for MessageChunk {
     fn from(chunk: ContentChunk) -> Self {
         Self {
             message_id: Some(chunk.message_id),
-            by_id: true,
+            is_found_by_id: true,
             content: chunk.content,
             meta: chunk.meta,
         }
@@ -176,7 +176,7 @@ impl From<update::ToolCallOutput> for ToolCallContent {
 
 /// Converts a diff to version 2, which has the kind of change and a patch.
 fn diff_to_v2(diff: v1::Diff) -> Diff {
-    let patch = git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
+    let patch = format_git_patch(&diff).map(|text| DiffPatch::new(DiffPatchFormat::GitPatch, text));
     let change = DiffPathChange::new(diff.path).file_type(DiffFileType::Text);
     let change = if diff.old_text.is_some() {
         DiffChange::Modify(change)

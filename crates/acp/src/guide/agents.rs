@@ -54,7 +54,7 @@
 //! |---|---|
 //! | a message, thoughts | [`message`](Session::message), [`message_content`](Session::message_content), [`thought`](Session::thought) |
 //! | a tool call | [`tool_call`](Session::tool_call), which returns a [`ToolCallHandle`] for its updates |
-//! | a plan | [`plan`](Session::plan); several at once: [`plan_by_id`](Session::plan_by_id) |
+//! | a plan | [`plan`](Session::plan); several at once: [`set_plan_by_id`](Session::set_plan_by_id) |
 //! | permission | [`ask`](Turn::ask); with your own options, [`request_permission`](Turn::request_permission) |
 //! | input from the user | [`elicit`](Turn::elicit) |
 //! | the client's files | [`read_text_file`](Turn::read_text_file), [`write_text_file`](Turn::write_text_file) |

@@ -54,7 +54,7 @@
 //! | [`terminals`](Client::terminals) | `terminal/*` | the agent runs commands itself |
 //! | [`elicitation`](Client::elicitation) | `elicitation/create` | the agent requests no input |
 //! | [`mcp_servers`](Client::mcp_servers) | `mcpServers` of each session | only the servers in the [`SessionSetup`] |
-//! | [`terminal_login`](Client::terminal_login) | `auth.terminal` | no auth methods of type `terminal` |
+//! | [`supports_terminal_login`](Client::supports_terminal_login) | `auth.terminal` | no auth methods of type `terminal` |
 //!
 //! ```
 //! use acp::client::{Client, PermissionRequest};

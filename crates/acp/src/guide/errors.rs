@@ -23,7 +23,7 @@
 //! | [`Version`](Error::Version) | both peers: they have no version in common | is closed | use another peer, or another version of it |
 //! | [`Unsupported`](Error::Unsupported) | the peer does not support this; nothing was sent | stays open | do without; check the capabilities first |
 //! | [`Invalid`](Error::Invalid) | this side's own request; nothing was sent | stays open | correct the program, or the user's input |
-//! | [`Unwritable`](Error::Unwritable) | this side's own params cannot be written as JSON; nothing was sent | stays open | correct the program |
+//! | [`NotSerializable`](Error::NotSerializable) | this side's own params cannot be written as JSON; nothing was sent | stays open | correct the program |
 //! | [`Cancelled`](Error::Cancelled) | the turn or the request was cancelled | stays open | pass it on with `?`; it becomes the right response |
 //! | [`RecordFailed`](Error::RecordFailed) | this side's own recorder, as when the disk is full; nothing was sent | stays open | end the turn with it |
 //! | [`Backlog`](Error::Backlog) | this side's own update handler, slow while a request is pending | stays open | send the request outside of the handler, or raise [`Limits::backlog`](crate::Limits::backlog) |

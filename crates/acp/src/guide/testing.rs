@@ -126,6 +126,6 @@
 //! ```
 //!
 //! Nothing waits forever: each wait ends after ten seconds, or after the peer's
-//! [patience](crate::testing::ScriptedPeer::set_patience). With `#[tokio::test(start_paused = true)]`, which requires
+//! [patience](crate::testing::ScriptedPeer::set_timeout). With `#[tokio::test(start_paused = true)]`, which requires
 //! Tokio's feature `test-util`, the clock advances only when every task waits. So a test that hangs fails at once, and
 //! [`expect_nothing`](crate::testing::ScriptedPeer::expect_nothing) is reliable.

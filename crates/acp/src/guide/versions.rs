@@ -69,7 +69,7 @@
 //! | calls [`read_text_file`](crate::agent::Turn::read_text_file) or [`create_terminal`](crate::agent::Turn::create_terminal) | speaks version 2 | [`Error::Unsupported`](crate::Error::Unsupported): read files and run commands in the agent instead, and show a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
 //! | calls [`display_terminal`](crate::agent::Session::display_terminal) | speaks version 1 and announces support in `_meta` | shown through `_meta` of the tool call |
 //! | calls [`display_terminal`](crate::agent::Session::display_terminal) | speaks version 1 and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
-//! | calls [`plan_by_id`](crate::agent::Session::plan_by_id) | speaks version 1 and supports only one plan | the steps of all plans, one after the other |
+//! | calls [`set_plan_by_id`](crate::agent::Session::set_plan_by_id) | speaks version 1 and supports only one plan | the steps of all plans, one after the other |
 //! | calls [`notice`](crate::agent::Session::notice) | speaks version 1 and does not support notices | not sent |
 //! | calls [`subagent`](crate::agent::Turn::subagent) | speaks version 1 and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | has boolean config options | speaks version 1 and does not support them | omitted |

@@ -15,7 +15,7 @@
 //! A failed expectation **panics**, and shows what was expected, what was received instead, and the messages before it.
 //! So use this module only in tests.
 //!
-//! Nothing waits forever: each wait has a timeout, the peer's [patience](ScriptedPeer::set_patience). With Tokio's
+//! Nothing waits forever: each wait has a timeout, the peer's [patience](ScriptedPeer::set_timeout). With Tokio's
 //! paused time (`#[tokio::test(start_paused = true)]`), the timeout elapses as soon as every task waits, so a failing
 //! test fails at once.
 //!
@@ -42,7 +42,7 @@ use crate::error::Result;
 use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
 /// The default timeout for messages and states that a test waits for.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects an agent and a client in memory, using protocol version 1.
 ///
@@ -77,13 +77,15 @@ pub fn connect_with(
         let (client_transport, agent_transport) = transport::memory();
         let serving = start_agent(agent_transport, agent, options.clone());
         let connecting = start_client(client_transport, client, options);
-        match tokio::time::timeout(PATIENCE, connecting).await {
+        match tokio::time::timeout(DEFAULT_TIMEOUT, connecting).await {
             Ok(Ok(agent)) => (agent, serving),
             Ok(Err(error)) => {
                 panic!("{caller}: the agent and the client failed to connect: {error}")
             }
             Err(_) => {
-                panic!("{caller}: the agent and the client did not connect within {PATIENCE:?}")
+                panic!(
+                    "{caller}: the agent and the client did not connect within {DEFAULT_TIMEOUT:?}"
+                )
             }
         }
     }
@@ -128,10 +130,13 @@ pub fn wait_for_thread(
                 seen = thread.changed(seen).await;
             }
         };
-        if tokio::time::timeout(PATIENCE, looking).await.is_err() {
+        if tokio::time::timeout(DEFAULT_TIMEOUT, looking)
+            .await
+            .is_err()
+        {
             let shown = thread.read(|thread| format!("{:#?}", thread.items()));
             panic!(
-                "{caller}: the thread did not reach the expected state within {PATIENCE:?}; it shows {shown}"
+                "{caller}: the thread did not reach the expected state within {DEFAULT_TIMEOUT:?}; it shows {shown}"
             );
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
 use super::record::LineHistory;
-use super::{PATIENCE, start_agent, start_client};
+use super::{DEFAULT_TIMEOUT, start_agent, start_client};
 use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
@@ -48,7 +48,7 @@ impl ScriptedPeer {
             input: Some(our_input),
             output: Some(our_output),
             buffer: Vec::new(),
-            patience: PATIENCE,
+            patience: DEFAULT_TIMEOUT,
             history: LineHistory::default(),
             last_id: 0,
         };
@@ -59,12 +59,12 @@ impl ScriptedPeer {
     /// connection and the peer. Must be called in a tokio runtime.
     #[must_use]
     pub fn connect_agent(agent: impl Agent) -> (Connection, Self) {
-        Self::client_of_with_options(agent, Options::default())
+        Self::connect_agent_with(agent, Options::default())
     }
 
     /// Connects `agent` like [`connect_agent`](Self::connect_agent), with options for the agent.
     #[must_use]
-    pub fn client_of_with_options(
+    pub fn connect_agent_with(
         agent: impl Agent,
         options: impl Into<Options>,
     ) -> (Connection, Self) {
@@ -78,7 +78,7 @@ impl ScriptedPeer {
     /// The client fails to connect.
     #[track_caller]
     pub fn connect_client(client: impl Client) -> impl Future<Output = (AgentConnection, Self)> {
-        Self::agent_of_with_options(client, Options::default(), json!({"protocolVersion": 1}))
+        Self::connect_client_with(client, Options::default(), json!({"protocolVersion": 1}))
     }
 
     /// Connects `client` like [`connect_client`](Self::connect_client), with options for the client and with the result
@@ -87,7 +87,7 @@ impl ScriptedPeer {
     /// # Panics
     /// Under the same conditions as [`connect_client`](Self::connect_client).
     #[track_caller]
-    pub fn agent_of_with_options(
+    pub fn connect_client_with(
         client: impl Client,
         options: impl Into<Options>,
         initialized: Value,
@@ -110,7 +110,7 @@ impl ScriptedPeer {
 
     /// Sets how long the peer waits for a message to arrive, or to be read by the other side. The default is
     /// [`PATIENCE`].
-    pub fn set_patience(&mut self, patience: Duration) {
+    pub fn set_timeout(&mut self, patience: Duration) {
         self.patience = patience;
     }
 }

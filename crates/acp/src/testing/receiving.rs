@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
 use super::ScriptedPeer;
-use super::record::excerpt;
+use super::record::truncate_line;
 
 /// The maximum length of a line, in bytes.
 const MAX_LINE_LEN: usize = 64 * 1024 * 1024;
@@ -40,7 +40,7 @@ impl ScriptedPeer {
             if let Some(end) = memchr::memchr(b'\n', unseen) {
                 let mut line: Vec<u8> = self.buffer.drain(..=looked_at + end).collect();
                 line.pop();
-                self.history.received(&line);
+                self.history.record_received(&line);
                 return Some(line);
             }
             looked_at = self.buffer.len();
@@ -52,7 +52,7 @@ impl ScriptedPeer {
                 Ok(0) if self.buffer.is_empty() => return None,
                 Ok(0) => panic!(
                     "the other side closed the connection in the middle of the line {:?}",
-                    excerpt(&self.buffer)
+                    truncate_line(&self.buffer)
                 ),
                 Ok(_) => {}
                 Err(error) => panic!("cannot read from the pipe: {error}"),
@@ -94,7 +94,7 @@ impl ScriptedPeer {
             Some(wanted) => wanted,
             None => panic!(
                 "{caller}: expected {expected}, but received:\n  <- {}\n{before}",
-                excerpt(&line)
+                truncate_line(&line)
             ),
         }
     }
@@ -234,7 +234,7 @@ impl ScriptedPeer {
     /// # Panics
     /// Any other message arrives, for example a request, or no message arrives.
     #[track_caller]
-    pub fn until_answer(
+    pub fn expect_updates_until_answer(
         &mut self,
         id: impl Into<Value>,
     ) -> impl Future<Output = (Vec<Value>, Value)> {
@@ -274,7 +274,7 @@ impl ScriptedPeer {
                 Err(_) => {}
                 Ok(Some(line)) => panic!(
                     "{caller}: expected nothing, but received:\n  <- {}\n{before}",
-                    excerpt(&line)
+                    truncate_line(&line)
                 ),
                 Ok(None) => {
                     panic!(
@@ -298,7 +298,7 @@ impl ScriptedPeer {
                 Ok(None) => {}
                 Ok(Some(line)) => panic!(
                     "{caller}: expected the end of input, but received:\n  <- {}\n{before}",
-                    excerpt(&line)
+                    truncate_line(&line)
                 ),
                 Err(_) => panic!(
                     "{caller}: expected the end of input, but the connection was not closed within {patience:?}; {before}"

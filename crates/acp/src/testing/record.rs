@@ -17,11 +17,11 @@ pub(super) struct LineHistory {
 }
 
 impl LineHistory {
-    pub(super) fn sent(&mut self, line: &[u8]) {
+    pub(super) fn record_sent(&mut self, line: &[u8]) {
         self.push("->", line);
     }
 
-    pub(super) fn received(&mut self, line: &[u8]) {
+    pub(super) fn record_received(&mut self, line: &[u8]) {
         self.push("<-", line);
     }
 
@@ -31,7 +31,7 @@ impl LineHistory {
             self.omitted += 1;
         }
         self.lines
-            .push_back(format!("{direction} {}", excerpt(line)));
+            .push_back(format!("{direction} {}", truncate_line(line)));
     }
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for LineHistory {
 }
 
 /// Returns a line as text, truncated for display.
-pub(super) fn excerpt(line: &[u8]) -> String {
+pub(super) fn truncate_line(line: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(line.get(..MAX_LINE_LEN).unwrap_or(line)).into_owned();
     if line.len() > MAX_LINE_LEN {
         text.push_str(&format!("… ({} bytes)", line.len()));

@@ -16,7 +16,7 @@ impl ScriptedPeer {
         let caller = Location::caller();
         async move {
             let bytes = bytes.as_ref();
-            self.history.sent(bytes.trim_ascii_end());
+            self.history.record_sent(bytes.trim_ascii_end());
             let Some(output) = &mut self.output else {
                 panic!("{caller}: the peer has stopped writing");
             };
@@ -92,7 +92,7 @@ impl ScriptedPeer {
 
     /// Sends a chunk of an agent message, as an agent. All chunks in a session belong to one message.
     #[track_caller]
-    pub fn say(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
+    pub fn send_message_chunk(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
         let content = json!({"type": "text", "text": text});
         self.update(
             session,

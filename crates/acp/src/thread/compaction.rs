@@ -35,7 +35,7 @@ impl Thread {
             compaction.error.clone_from(error);
         }
         if update.summary.is_some() || update.error.is_some() {
-            self.reweigh(at);
+            self.update_item_weight(at);
         }
     }
 

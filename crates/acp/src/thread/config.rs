@@ -9,10 +9,10 @@ use acp_wire::v1::{
 use super::Thread;
 
 /// The id of the config option that stands for the modes of an agent without a mode option.
-pub(crate) const MODE: &str = "mode";
+pub(crate) const MODE_OPTION_ID: &str = "mode";
 
 /// The id of the config option that stands for the models of an agent without a model option.
-pub(crate) const MODEL: &str = "model";
+pub(crate) const MODEL_OPTION_ID: &str = "model";
 
 fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
     option.category.as_ref() == Some(category)
@@ -36,8 +36,8 @@ impl Thread {
             return;
         }
         let has = |category| options.iter().any(|o| has_category(o, category));
-        let modes = modes.filter(|_| !has(&Mode)).map(mode_option);
-        let models = models.filter(|_| !has(&Model)).map(model_option);
+        let modes = modes.filter(|_| !has(&Mode)).map(to_mode_option);
+        let models = models.filter(|_| !has(&Model)).map(to_model_option);
         self.uses_set_mode = modes.is_some();
         self.uses_set_model = models.is_some();
         self.config_options = modes.into_iter().chain(models).collect();
@@ -64,8 +64,8 @@ impl Thread {
         self.uses_set_model &= !has(&Model);
         let (modes, models) = (self.uses_set_mode, self.uses_set_model);
         self.config_options.retain(|o| {
-            modes && o.id.as_str() == MODE && has_category(o, &Mode)
-                || models && o.id.as_str() == MODEL && has_category(o, &Model)
+            modes && o.id.as_str() == MODE_OPTION_ID && has_category(o, &Mode)
+                || models && o.id.as_str() == MODEL_OPTION_ID && has_category(o, &Model)
         });
         self.config_options.extend(options.iter().cloned());
     }
@@ -114,20 +114,20 @@ fn new_select_value(
 }
 
 /// Converts modes to a config option.
-fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
+fn to_mode_option(modes: &SessionModeState) -> SessionConfigOption {
     let values = modes.available_modes.iter();
     let values = values.map(|m| new_select_value(m.id.as_str(), &m.name, m.description.as_ref()));
     let select = SessionConfigSelect::new(modes.current_mode_id.as_str(), values.collect());
-    SessionConfigOption::new(SessionConfigId::from(MODE), "Mode", select)
+    SessionConfigOption::new(SessionConfigId::from(MODE_OPTION_ID), "Mode", select)
         .category(SessionConfigOptionCategory::Mode)
 }
 
 /// Converts models to a config option.
-fn model_option(models: &SessionModelState) -> SessionConfigOption {
+fn to_model_option(models: &SessionModelState) -> SessionConfigOption {
     let values = models.available_models.iter();
     let values =
         values.map(|m| new_select_value(m.model_id.as_str(), &m.name, m.description.as_ref()));
     let select = SessionConfigSelect::new(models.current_model_id.as_str(), values.collect());
-    SessionConfigOption::new(SessionConfigId::from(MODEL), "Model", select)
+    SessionConfigOption::new(SessionConfigId::from(MODEL_OPTION_ID), "Model", select)
         .category(SessionConfigOptionCategory::Model)
 }

@@ -29,7 +29,7 @@ impl Thread {
             Update::ToolCallUpdate(update) => {
                 self.update_tool_call(update);
                 if let Some(Some(meta)) = &update.meta {
-                    self.terminal_meta(&update.tool_call_id, meta);
+                    self.apply_terminal_meta(&update.tool_call_id, meta);
                 }
             }
             Update::ToolCallContentChunk(chunk) => {
@@ -66,7 +66,7 @@ impl Thread {
                 self.push(ItemKind::Unknown(object.clone()));
             }
         }
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Sets the slash commands that the agent reports when a session is opened.
@@ -199,13 +199,13 @@ impl Thread {
             terminal.command = Some(command.to_owned());
             terminal.cwd = cwd.map(str::to_owned);
         });
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Appends output to a terminal.
     pub fn append_terminal_output(&mut self, id: &TerminalId, text: &str) {
         self.change_terminal(id, |terminal| terminal.print(text));
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Sets a terminal's output to what the client reports of it: all of it, or its end.
@@ -217,22 +217,22 @@ impl Thread {
             }
             terminal.print(more.unwrap_or(output));
         });
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Sets the exit status of a terminal.
-    pub fn exit_terminal(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
+    pub fn set_terminal_exit_status(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
         self.change_terminal(id, |terminal| {
             terminal.exit_status = Some(status.clone().into());
-            terminal.weigh();
+            terminal.update_state_weight();
         });
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Marks a terminal as released.
     pub fn release_terminal(&mut self, id: &TerminalId) {
         self.change_terminal(id, |terminal| terminal.is_released = true);
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Applies `change` to a terminal, and adds the terminal if it is new.
@@ -245,7 +245,7 @@ impl Thread {
         let terminal = self.terminals.entry(id.clone()).or_default();
         terminal.last_revision = self.revision;
         change(terminal);
-        self.reweigh_terminal(id);
+        self.update_terminal_weight(id);
     }
 }
 

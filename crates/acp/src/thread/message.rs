@@ -55,7 +55,7 @@ pub(super) struct PromptEcho {
     /// The item number of the message.
     pub(super) item: usize,
     /// Whether the agent has started to echo the message.
-    started: bool,
+    has_started: bool,
     /// The message's id, once the agent has sent it.
     id: Option<MessageId>,
 }
@@ -82,7 +82,7 @@ impl Thread {
         }));
         self.echo = Some(PromptEcho {
             item,
-            started: false,
+            has_started: false,
             id: None,
         });
     }
@@ -103,7 +103,7 @@ impl Thread {
                 message.id = Some(id.clone());
                 self.grow_item(item, id.as_str().len());
             }
-            self.truncate_to();
+            self.enforce_limit();
         }
     }
 
@@ -114,7 +114,7 @@ impl Thread {
     /// Applies a chunk to the message with its id, wherever that message is, or to the last message.
     pub(super) fn apply_chunk(&mut self, chunk: &MessageChunk, speaker: ThreadSpeaker) {
         match &chunk.message_id {
-            Some(id) if chunk.by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
+            Some(id) if chunk.is_found_by_id => self.apply_chunk_by_id(id, &chunk.content, speaker),
             _ => self.apply_chunk_at_end(chunk, speaker),
         }
     }
@@ -156,7 +156,7 @@ impl Thread {
         else {
             return false;
         };
-        let (item, first) = (echo.item, !std::mem::replace(&mut echo.started, true));
+        let (item, first) = (echo.item, !std::mem::replace(&mut echo.has_started, true));
         if let Some(message) = self.message_at(item, ThreadSpeaker::User) {
             if first {
                 message.content.clear();
@@ -164,7 +164,7 @@ impl Thread {
             }
             let added = append(&mut message.content, &chunk.content);
             if first {
-                self.reweigh(item);
+                self.update_item_weight(item);
             } else {
                 self.grow_item(item, added);
             }
@@ -188,7 +188,7 @@ impl Thread {
         }
         let added = append(&mut message.content, content);
         if begins {
-            self.reweigh(at);
+            self.update_item_weight(at);
         } else {
             self.grow_item(at, added);
         }
@@ -200,7 +200,7 @@ impl Thread {
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
             message.content = content.clone().unwrap_or_default();
             message.is_truncated = false;
-            self.reweigh(at);
+            self.update_item_weight(at);
         }
     }
 
@@ -219,7 +219,7 @@ impl Thread {
                 at = Some(echo.item);
             }
             if at == Some(echo.item) {
-                begins = !std::mem::replace(&mut echo.started, true);
+                begins = !std::mem::replace(&mut echo.has_started, true);
             }
         }
         // Another speaker's message has this id: some agents use one id for a thought and for the message after it.

@@ -28,12 +28,12 @@ use acp_wire::v1::{
 use acp_wire::v2::BackgroundWork;
 
 pub use compaction::ThreadCompaction;
-pub(crate) use config::{MODE, MODEL};
+pub(crate) use config::{MODE_OPTION_ID, MODEL_OPTION_ID};
 pub use content::{FileChange, FileOperation, FileTexts, ThreadDiff, ThreadToolCallContent};
 pub use handle::ThreadHandle;
 pub use message::ThreadMessage;
-pub use plan::{PLAN, PlanContent, ThreadPlan};
-pub(crate) use size::KEPT;
+pub use plan::{ONLY_PLAN_ID, PlanContent, ThreadPlan};
+pub(crate) use size::DEFAULT_LIMIT;
 pub use size::Truncation;
 pub use subagent::{ThreadSessionMessage, ThreadSubagent};
 pub use terminal::ThreadTerminal;

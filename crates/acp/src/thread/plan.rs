@@ -7,7 +7,7 @@ use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 use super::Thread;
 
 /// The id of the plan of an agent that has only one, such as a version 1 agent.
-pub const PLAN: &str = "plan";
+pub const ONLY_PLAN_ID: &str = "plan";
 
 /// A plan in a thread.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl Thread {
     fn set_unknown_plan(&mut self, object: &RawObject) {
         let id = object.field("planId").or_else(|| object.field("id"));
         let content = PlanContent::Unknown(object.clone());
-        self.set_plan(id.unwrap_or_else(|| PLAN.into()), content);
+        self.set_plan(id.unwrap_or_else(|| ONLY_PLAN_ID.into()), content);
     }
 
     fn set_plan(&mut self, id: PlanId, content: PlanContent) {
@@ -81,11 +81,11 @@ impl Thread {
             .and_then(|at| self.plans.get(at))
             .map_or(0, |p| p.weight);
         let weight = match &content {
-            PlanContent::Entries(entries) => self.weigh_plan(&id, entries, weighed),
+            PlanContent::Entries(entries) => self.update_plan_weight(&id, entries, weighed),
             PlanContent::File(text) | PlanContent::Markdown(text) => {
-                self.weigh_plan(&id, text, weighed)
+                self.update_plan_weight(&id, text, weighed)
             }
-            PlanContent::Unknown(object) => self.weigh_plan(&id, object, weighed),
+            PlanContent::Unknown(object) => self.update_plan_weight(&id, object, weighed),
         };
         let plan = ThreadPlan {
             id,
@@ -102,7 +102,7 @@ impl Thread {
     pub(super) fn remove_plan(&mut self, id: &PlanId) {
         if let Some(at) = self.plans.iter().position(|plan| plan.id == *id) {
             let plan = self.plans.remove(at);
-            self.forget_plan(&plan);
+            self.subtract_plan(&plan);
         }
     }
 }

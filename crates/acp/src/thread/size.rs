@@ -12,7 +12,7 @@ use acp_wire::v1::ContentBlock;
 use serde::Serialize;
 
 /// The default size limit of a thread, in bytes.
-pub(crate) const KEPT: usize = 64 * 1024 * 1024;
+pub(crate) const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
 
 /// How much a thread has dropped to stay within its limit ([`Limits::thread`](crate::Limits::thread)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) struct ThreadSize {
 impl Default for ThreadSize {
     fn default() -> Self {
         Self {
-            limit: KEPT,
+            limit: DEFAULT_LIMIT,
             items: 0,
             terminals: 0,
             plans: 0,
@@ -60,32 +60,33 @@ impl Default for ThreadSize {
 }
 
 /// Replaces the term `before` of a sum with `after`.
-fn replace(sum: &mut usize, before: usize, after: usize) {
+fn replace_term(sum: &mut usize, before: usize, after: usize) {
     *sum = sum.saturating_sub(before).saturating_add(after);
 }
 
 /// The size of an item without its content, in bytes: its slot in the list, which grows by doubling, and its entries in
 /// indexes.
-const ITEM: usize = 2 * size_of::<Item>() + 256;
+const ITEM_OVERHEAD: usize = 2 * size_of::<Item>() + 256;
 
 /// The size of a terminal or a plan without its content, in bytes.
-const ENTRY: usize = 512;
+const ENTRY_OVERHEAD: usize = 512;
 
 impl ItemKind {
     fn weight(&self) -> usize {
-        ITEM + match self {
-            Self::User(m) | Self::Agent(m) | Self::Thought(m) => m.weight(),
-            Self::ToolCall(call) => call.weight(),
-            Self::Notice(notice) => weight(notice),
-            Self::Compaction(compaction) => {
-                compaction.id.as_str().len()
-                    + weight(&compaction.summary)
-                    + compaction.error.as_ref().map_or(0, String::len)
+        ITEM_OVERHEAD
+            + match self {
+                Self::User(m) | Self::Agent(m) | Self::Thought(m) => m.weight(),
+                Self::ToolCall(call) => call.weight(),
+                Self::Notice(notice) => weight(notice),
+                Self::Compaction(compaction) => {
+                    compaction.id.as_str().len()
+                        + weight(&compaction.summary)
+                        + compaction.error.as_ref().map_or(0, String::len)
+                }
+                Self::Subagent(subagent) => subagent.weight(),
+                Self::SessionMessage(message) => message.weight(),
+                Self::Unknown(object) => weight(object),
             }
-            Self::Subagent(subagent) => subagent.weight(),
-            Self::SessionMessage(message) => message.weight(),
-            Self::Unknown(object) => weight(object),
-        }
     }
 }
 
@@ -95,7 +96,7 @@ impl ThreadMessage {
     }
 
     /// Drops the start of the message, until about `room` bytes are left.
-    fn drop_beginning(&mut self, room: usize) {
+    fn drop_start(&mut self, room: usize) {
         self.is_truncated = true;
         let mut left = self.weight();
         let mut whole = 0;
@@ -144,7 +145,7 @@ impl Thread {
 
     pub(crate) fn set_limit(&mut self, bytes: usize) {
         self.size.limit = bytes;
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Returns how much was dropped because the thread would have exceeded its limit
@@ -194,36 +195,36 @@ impl Thread {
     }
 
     /// Updates the recorded size of an item that has changed.
-    pub(super) fn reweigh(&mut self, number: usize) {
+    pub(super) fn update_item_weight(&mut self, number: usize) {
         if let Some(item) = self.item_mut(number) {
             let after = item.kind.weight();
             let before = std::mem::replace(&mut item.weight, after);
-            replace(&mut self.size.items, before, after);
+            replace_term(&mut self.size.items, before, after);
         }
     }
 
-    pub(super) fn reweigh_terminal(&mut self, id: &acp_wire::v1::TerminalId) {
+    pub(super) fn update_terminal_weight(&mut self, id: &acp_wire::v1::TerminalId) {
         if let Some(terminal) = self.terminals.get_mut(id) {
-            let after = ENTRY + id.as_str().len() + terminal.held_bytes();
+            let after = ENTRY_OVERHEAD + id.as_str().len() + terminal.stored_bytes();
             let before = std::mem::replace(&mut terminal.weight, after);
-            replace(&mut self.size.terminals, before, after);
+            replace_term(&mut self.size.terminals, before, after);
         }
     }
 
     /// Records the size of a plan that replaces one of the size `before`, and returns the size.
-    pub(super) fn weigh_plan<T: Serialize + ?Sized>(
+    pub(super) fn update_plan_weight<T: Serialize + ?Sized>(
         &mut self,
         id: &acp_wire::v1::PlanId,
         content: &T,
         before: usize,
     ) -> usize {
-        let after = ENTRY + id.as_str().len() + weight(content);
-        replace(&mut self.size.plans, before, after);
+        let after = ENTRY_OVERHEAD + id.as_str().len() + weight(content);
+        replace_term(&mut self.size.plans, before, after);
         after
     }
 
-    pub(super) fn forget_plan(&mut self, plan: &ThreadPlan) {
-        replace(&mut self.size.plans, plan.weight, 0);
+    pub(super) fn subtract_plan(&mut self, plan: &ThreadPlan) {
+        replace_term(&mut self.size.plans, plan.weight, 0);
     }
 
     /// Returns `true` if a setting is small enough to store, that is, at most 1/16 of the limit. Otherwise, counts it
@@ -238,7 +239,7 @@ impl Thread {
 
     /// Drops the earliest parts if the thread exceeds its limit. Somewhat more is dropped than necessary, so that the
     /// next change does not have to drop anything.
-    pub(super) fn truncate_to(&mut self) {
+    pub(super) fn enforce_limit(&mut self) {
         let ThreadSize {
             limit,
             items,
@@ -304,7 +305,7 @@ impl Thread {
             self.size.items = self.size.items.saturating_sub(item.weight);
             gone += 1;
         }
-        self.forget_items(gone);
+        self.remove_from_indexes(gone);
         if self.size.items <= room {
             return;
         }
@@ -312,7 +313,7 @@ impl Thread {
         if let Some(item) = self.item_mut(last) {
             match &mut item.kind {
                 ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) => {
-                    m.drop_beginning(room / 2);
+                    m.drop_start(room / 2);
                 }
                 ItemKind::ToolCall(call) => call.drop_content(room / 8),
                 ItemKind::Compaction(compaction) => compaction.summary.clear(),
@@ -320,16 +321,16 @@ impl Thread {
                 ItemKind::Subagent(_) | ItemKind::Notice(_) | ItemKind::Unknown(_) => {}
             }
             self.truncation.parts += 1;
-            self.reweigh(last);
+            self.update_item_weight(last);
         }
         if self.size.items > room {
             // For example, a name that alone exceeds the limit.
             self.size.items = 0;
-            self.forget_items(self.items.len());
+            self.remove_from_indexes(self.items.len());
         }
     }
 
-    fn forget_items(&mut self, gone: usize) {
+    fn remove_from_indexes(&mut self, gone: usize) {
         if gone == 0 {
             return;
         }
@@ -351,13 +352,13 @@ impl Thread {
 
 impl ThreadTerminal {
     /// Returns the size of the terminal's output, command, working directory and other state, in bytes.
-    fn held_bytes(&self) -> usize {
+    fn stored_bytes(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        self.kept_bytes() + text(&self.command) + text(&self.cwd) + self.state_weight
+        self.stored_len() + text(&self.command) + text(&self.cwd) + self.state_weight
     }
 
     /// Updates the recorded size of the terminal's exit status, dimensions and capabilities.
-    pub(super) fn weigh(&mut self) {
+    pub(super) fn update_state_weight(&mut self) {
         self.state_weight =
             weight(&self.exit_status) + weight(&self.size) + weight(&self.capabilities);
     }

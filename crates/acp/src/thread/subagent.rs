@@ -10,7 +10,7 @@ use super::{ItemKind, Thread, ThreadHandle};
 use crate::memory::weight;
 
 /// The limit of a subagent's thread is that of its parent's thread divided by this number.
-const SHARE: usize = 64;
+const SUBAGENT_SHARE: usize = 64;
 
 /// A subagent in a thread, with its own thread.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl Thread {
     pub(super) fn update_subagent(&mut self, update: &SubagentUpdate) {
         let at = self.find_subagent(&update.session_id).unwrap_or_else(|| {
             let thread = ThreadHandle::new();
-            thread.change(|thread| thread.set_limit(self.limit() / SHARE));
+            thread.change(|thread| thread.set_limit(self.limit() / SUBAGENT_SHARE));
             self.push(ItemKind::Subagent(Box::new(ThreadSubagent {
                 session_id: update.session_id.clone(),
                 title: None,
@@ -141,7 +141,7 @@ impl Thread {
             && let ItemKind::Subagent(subagent) = &mut item.kind
         {
             subagent.apply(update);
-            self.reweigh(at);
+            self.update_item_weight(at);
         }
     }
 
@@ -175,7 +175,7 @@ impl Thread {
         if let Some(content) = &update.content {
             message.content = content.clone().unwrap_or_default();
         }
-        self.reweigh(at);
+        self.update_item_weight(at);
     }
 
     pub(super) fn apply_session_message_chunk(&mut self, chunk: &SessionMessageChunk) {

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::utf8::Utf8Pieces;
 
 /// The maximum size of the stored output of a terminal, in bytes.
-pub(super) const KEPT: usize = 1024 * 1024;
+pub(super) const MAX_OUTPUT_LEN: usize = 1024 * 1024;
 
 /// A terminal as the user sees it, with the end of its output and its exit status.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ impl ThreadTerminal {
     }
 
     /// Returns the size of the stored output in bytes.
-    pub(super) fn kept_bytes(&self) -> usize {
+    pub(super) fn stored_len(&self) -> usize {
         self.kept_bytes
     }
 
@@ -101,15 +101,15 @@ impl ThreadTerminal {
         }
         if let Some(exit_status) = &update.exit_status {
             self.exit_status.clone_from(exit_status);
-            self.weigh();
+            self.update_state_weight();
         }
         if let Some(capabilities) = &update.capabilities {
             self.capabilities.clone_from(capabilities);
-            self.weigh();
+            self.update_state_weight();
         }
         if let Some(size) = &update.size {
             self.size.clone_from(size);
-            self.weigh();
+            self.update_state_weight();
         }
     }
 
@@ -143,14 +143,14 @@ impl ThreadTerminal {
             Some(last) if last.len() + text.len() <= 8 * 1024 => last.push_str(text),
             _ => self.chunks.push_back(text.to_owned()),
         }
-        while self.kept_bytes > KEPT {
+        while self.kept_bytes > MAX_OUTPUT_LEN {
             let Some(first) = self.chunks.pop_front() else {
                 break;
             };
             self.kept_bytes -= first.len();
             if self.chunks.is_empty() {
                 // A single chunk exceeds the limit. Its end is kept.
-                let mut cut = first.len().saturating_sub(KEPT);
+                let mut cut = first.len().saturating_sub(MAX_OUTPUT_LEN);
                 while !first.is_char_boundary(cut) {
                     cut += 1;
                 }
@@ -200,9 +200,9 @@ mod tests {
         for _ in 0..3000 {
             terminal.print(&"é".repeat(512));
         }
-        assert!(terminal.output().len() <= KEPT);
-        terminal.print(&"é".repeat(KEPT));
-        assert_eq!(terminal.output().len(), KEPT);
-        assert_eq!(terminal.output_since(0).len(), KEPT);
+        assert!(terminal.output().len() <= MAX_OUTPUT_LEN);
+        terminal.print(&"é".repeat(MAX_OUTPUT_LEN));
+        assert_eq!(terminal.output().len(), MAX_OUTPUT_LEN);
+        assert_eq!(terminal.output_since(0).len(), MAX_OUTPUT_LEN);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Thread;
 
 impl Thread {
-    pub(super) fn terminal_meta(&mut self, call: &ToolCallId, meta: &Meta) {
+    pub(super) fn apply_terminal_meta(&mut self, call: &ToolCallId, meta: &Meta) {
         // Agents with one terminal per call omit the terminal's id.
         let id = |value: &Value| {
             let id = value.get("terminal_id").and_then(Value::as_str);
@@ -34,7 +34,7 @@ impl Thread {
             let code = exit.get("exit_code").and_then(Value::as_u64);
             status.exit_code = code.and_then(|code| u32::try_from(code).ok());
             status.signal = text(exit, "signal");
-            self.exit_terminal(&id(exit), &status);
+            self.set_terminal_exit_status(&id(exit), &status);
         }
     }
 }

@@ -174,7 +174,7 @@ impl Thread {
             && let ItemKind::ToolCall(call) = &mut item.kind
         {
             change(call);
-            self.reweigh(at);
+            self.update_item_weight(at);
         }
     }
 
@@ -187,7 +187,7 @@ impl Thread {
             call.apply(update);
             asked = Some(call.clone());
         });
-        self.truncate_to();
+        self.enforce_limit();
         asked.unwrap_or_else(|| ThreadToolCall::new(id))
     }
 }

@@ -76,7 +76,7 @@ impl Thread {
         self.turn = Some(TurnProgress::default());
         self.stop_reason = None;
         self.add_prompt_echo(prompt);
-        self.truncate_to();
+        self.enforce_limit();
     }
 
     /// Applies the response of a version 2 agent, which has accepted the prompt as the message with this id. Returns

@@ -103,7 +103,7 @@ impl ChildProcess {
     }
 
     /// Returns an error if the process has failed. Call this only after one of its pipes was closed.
-    async fn failure(self) -> Option<io::Error> {
+    async fn wait_for_failure(self) -> Option<io::Error> {
         let status = timeout(STATUS_TIMEOUT, self.exit).await??;
         let message = format!("the process exited ({status})");
         (!status.success()).then(|| io::Error::new(io::ErrorKind::BrokenPipe, message))
@@ -130,7 +130,7 @@ impl FailureReport {
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Error>> {
         if matches!(self, Self::Pending) {
-            *self = Self::Checking(process.clone().failure().boxed());
+            *self = Self::Checking(process.clone().wait_for_failure().boxed());
         }
         let Self::Checking(check) = self else {
             return Poll::Ready(None);

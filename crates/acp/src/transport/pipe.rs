@@ -18,14 +18,14 @@ const ENLARGING_WRITE_LEN: usize = 128 * 1024;
 #[derive(Debug)]
 pub(super) struct GrowingPipe<W> {
     inner: W,
-    grow_attempted: bool,
+    has_tried_to_grow: bool,
 }
 
 impl<W> GrowingPipe<W> {
     pub(super) fn new(inner: W) -> Self {
         Self {
             inner,
-            grow_attempted: false,
+            has_tried_to_grow: false,
         }
     }
 }
@@ -34,7 +34,7 @@ impl<W: AsFd> GrowingPipe<W> {
     /// Enlarges the pipe, so that it is full or empty less often. Each time it is, one process has to wait for the
     /// other.
     fn grow(&mut self) {
-        self.grow_attempted = true;
+        self.has_tried_to_grow = true;
         // If this is not allowed, or `inner` is not a pipe, the size stays the same.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         if let Err(error) = rustix::pipe::fcntl_setpipe_size(&self.inner, ENLARGED_CAPACITY) {
@@ -49,7 +49,7 @@ impl<W: AsyncWrite + AsFd + Unpin> AsyncWrite for GrowingPipe<W> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if buf.len() >= ENLARGING_WRITE_LEN && !self.grow_attempted {
+        if buf.len() >= ENLARGING_WRITE_LEN && !self.has_tried_to_grow {
             self.grow();
         }
         Pin::new(&mut self.inner).poll_write(cx, buf)

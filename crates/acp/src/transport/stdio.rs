@@ -57,7 +57,7 @@ mod unix {
         Other,
     }
 
-    fn descriptor_kind(file: &File) -> io::Result<DescriptorKind> {
+    fn read_descriptor_kind(file: &File) -> io::Result<DescriptorKind> {
         let kind = file.metadata()?.file_type();
         Ok(if kind.is_fifo() {
             DescriptorKind::Pipe
@@ -70,7 +70,7 @@ mod unix {
 
     fn open_reader(fd: OwnedFd) -> io::Result<super::super::TransportReader> {
         let file = File::from(fd);
-        Ok(match descriptor_kind(&file)? {
+        Ok(match read_descriptor_kind(&file)? {
             DescriptorKind::Pipe => Box::pin(pipe::Receiver::from_owned_fd(file.into())?),
             DescriptorKind::Socket => Box::pin(to_unix_stream(file)?),
             DescriptorKind::Other => Box::pin(tokio::fs::File::from_std(file)),
@@ -79,7 +79,7 @@ mod unix {
 
     fn open_writer(fd: OwnedFd) -> io::Result<super::super::TransportWriter> {
         let file = File::from(fd);
-        Ok(match descriptor_kind(&file)? {
+        Ok(match read_descriptor_kind(&file)? {
             DescriptorKind::Pipe => {
                 Box::pin(GrowingPipe::new(pipe::Sender::from_owned_fd(file.into())?))
             }

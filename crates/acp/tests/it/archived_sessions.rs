@@ -47,7 +47,7 @@ impl Agent for ArchivingAgent {
     }
 
     async fn prompt(&self, _: &ArchivingAgent, turn: Turn, _: Prompt) -> Result<StopReason> {
-        turn.message("I think").await?;
+        turn.send_message("I think").await?;
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     }

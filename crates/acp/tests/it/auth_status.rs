@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
-    Agent, AuthContext, Authentication, AuthStatusHandler, OpenedSession, Prompt, Session,
+    Agent, AuthContext, AuthStatusHandler, Authentication, OpenedSession, Prompt, Session,
     SessionSetup, Turn,
 };
 use acp::client::Client;

@@ -31,7 +31,7 @@ fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
         let sent = Arc::clone(&sent);
         async move {
             for n in 0..messages {
-                turn.message(n.to_string()).await?;
+                turn.send_message(n.to_string()).await?;
                 sent.fetch_add(1, Ordering::Relaxed);
             }
             Ok(StopReason::EndTurn)
@@ -224,7 +224,7 @@ impl Agent for FloodAgent {
     ) -> Result<StopReason> {
         for n in 0..200 {
             for _ in 0..50 {
-                turn.message("x".repeat(200)).await?;
+                turn.send_message("x".repeat(200)).await?;
             }
             let call = acp::v1::ToolCallUpdate::new(format!("call {n}"));
             let outcome = turn.request_permission(call, Vec::new()).await?;
@@ -399,11 +399,11 @@ async fn one_busy_session_does_not_starve_another() {
             let sent = Arc::clone(&sent);
             async move {
                 if prompt.text() == "short" {
-                    turn.message("done").await?;
+                    turn.send_message("done").await?;
                     return Ok(StopReason::EndTurn);
                 }
                 loop {
-                    turn.message("x").await?;
+                    turn.send_message("x").await?;
                     sent.fetch_add(1, Ordering::Relaxed);
                 }
             }

@@ -49,22 +49,22 @@ impl Agent for EndingsAgent {
         match prompt.text().as_str() {
             "hang" => std::future::pending().await,
             "say and hang" => {
-                turn.message("said").await?;
+                turn.send_message("said").await?;
                 std::future::pending().await
             }
             "talk" => loop {
-                turn.message("x").await?;
+                turn.send_message("x").await?;
             },
             "say goodbye" => {
                 let cancelled = turn.take_cancellation();
-                turn.message("ready").await?;
+                turn.send_message("ready").await?;
                 cancelled.cancelled().await;
-                turn.message("goodbye").await?;
+                turn.send_message("goodbye").await?;
                 Ok(StopReason::MaxTokens)
             }
             "fail when cancelled" => {
                 let cancelled = turn.take_cancellation();
-                turn.message("ready").await?;
+                turn.send_message("ready").await?;
                 cancelled.cancelled().await;
                 Err(Error::internal("torn down half-way"))
             }
@@ -79,12 +79,12 @@ impl Agent for EndingsAgent {
                 let outcome = turn
                     .request_permission(ToolCallUpdate::new("c"), Vec::new())
                     .await;
-                turn.message(format!("{outcome:?}")).await?;
+                turn.send_message(format!("{outcome:?}")).await?;
                 Ok(StopReason::EndTurn)
             }
             "read" => {
                 let text = turn.read_text_file("/file", None, None).await?;
-                turn.message(text).await?;
+                turn.send_message(text).await?;
                 Ok(StopReason::EndTurn)
             }
             "run" => {

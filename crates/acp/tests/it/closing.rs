@@ -51,15 +51,15 @@ impl Agent for ClosingAgent {
         match prompt.text().as_str() {
             "gate" => {
                 self.gate.acquire().await.unwrap().forget();
-                turn.message("done").await?;
+                turn.send_message("done").await?;
             }
             "talk" => loop {
-                turn.message("x".repeat(100)).await?;
+                turn.send_message("x".repeat(100)).await?;
             },
             "ask" => {
                 let call = acp::v1::ToolCallUpdate::new("c");
                 let asked = turn.request_permission(call, Vec::new()).await;
-                turn.message(asked.unwrap_err().to_string()).await?;
+                turn.send_message(asked.unwrap_err().to_string()).await?;
             }
             _ => std::future::pending().await,
         }

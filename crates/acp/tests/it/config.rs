@@ -490,7 +490,7 @@ async fn unknown_options_are_not_sent() {
         ),
     ] {
         let error = refused.unwrap_err();
-        assert!(matches!(&error, Error::Invalid(_)), "{error:?}");
+        assert!(matches!(&error, Error::InvalidRequest(_)), "{error:?}");
         assert!(error.to_string().contains(expected), "{error}");
     }
     peer.silence().await;
@@ -647,7 +647,7 @@ impl Agent for AskingAgent {
             not_offered(turn.write_text_file("/x", "y").await),
             not_offered(turn.create_terminal(command).await.map(drop)),
         ];
-        turn.message(refused.join(", ")).await?;
+        turn.send_message(refused.join(", ")).await?;
         Ok(StopReason::EndTurn)
     }
     fn prompt_capabilities(&self) -> PromptCapabilities {

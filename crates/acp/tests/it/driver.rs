@@ -127,7 +127,7 @@ async fn spawned_work_can_be_cancelled_while_it_blocks_its_thread() {
         tokio::spawn(task);
     });
     let agent = PromptAgent(async |turn: Turn, _| {
-        turn.message("I compute.").await?;
+        turn.send_message("I compute.").await?;
         // The writer was woken from this thread, which would run it next.
         tokio::task::yield_now().await;
         while !turn.is_cancelled() {

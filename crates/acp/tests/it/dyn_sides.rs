@@ -23,7 +23,7 @@ impl Agent for SayingAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let times = self.1.fetch_add(1, Ordering::SeqCst) + 1;
-        turn.message(format!("{} {times}", self.0)).await?;
+        turn.send_message(format!("{} {times}", self.0)).await?;
         Ok(StopReason::EndTurn)
     }
 }
@@ -39,7 +39,7 @@ impl Agent for FailingAgent {
     }
 
     async fn prompt(&self, _: &u8, turn: Turn, _: Prompt) -> Result<StopReason> {
-        turn.message("no").await?;
+        turn.send_message("no").await?;
         Ok(StopReason::Refusal)
     }
 }

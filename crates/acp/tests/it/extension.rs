@@ -215,7 +215,7 @@ async fn unserializable_params_are_an_error_and_not_sent() {
         conn.request_raw("_x", &unwritable).await.unwrap_err(),
     ] {
         assert!(
-            matches!(&error, Error::Unwritable { method, .. } if method == "_x"),
+            matches!(&error, Error::NotSerializable { method, .. } if method == "_x"),
             "{error}"
         );
     }
@@ -260,7 +260,7 @@ impl Client for AddingClient {
             false => Ok(sum.numbers.iter().sum()),
         };
         match request.method() {
-            TestSumRequest::METHOD => request.answer(add).await,
+            TestSumRequest::METHOD => request.answer_with(add).await,
             _ => Err(request.not_found()),
         }
     }

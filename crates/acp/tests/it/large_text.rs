@@ -35,9 +35,9 @@ impl Agent for &'static FileReadingAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
-        turn.message("before").await?;
+        turn.send_message("before").await?;
         let read = turn.read_text_file("/file", None, None).await;
-        turn.message("after").await?;
+        turn.send_message("after").await?;
         *self.0.lock().unwrap() = Some(read);
         Ok(StopReason::EndTurn)
     }
@@ -109,7 +109,7 @@ async fn asking(
     agent: &'static FileReadingAgent,
     limits: Limits,
 ) -> (Connection, ScriptedPeer, String, i64, Value) {
-    let (conn, mut peer) = ScriptedPeer::client_of_with_options(agent, limits);
+    let (conn, mut peer) = ScriptedPeer::connect_agent_with(agent, limits);
     peer.initialize_with(json!({
         "protocolVersion": 1,
         "clientCapabilities": {"fs": {"readTextFile": true}},
@@ -161,7 +161,7 @@ async fn an_invalid_text_fails_only_its_request() {
         (format!(r#"{{"content":{content}"}}"#), LARGE),
     ] {
         let (read, mut peer) = answered(&result, limit).await;
-        assert!(matches!(read, Err(Error::Unreadable { .. })));
+        assert!(matches!(read, Err(Error::InvalidResponse { .. })));
         let unknown = peer.request("no/such_method", json!({})).await;
         assert_eq!(peer.expect_error(unknown).await.code, -32601);
     }
@@ -182,7 +182,7 @@ async fn the_rest_of_a_cancelled_response_is_discarded() {
     peer.expect_notification("$/cancel_request").await;
     peer.send_bytes(end).await;
     peer.send_bytes("\n").await;
-    peer.until_answer(prompt).await;
+    peer.expect_updates_until_answer(prompt).await;
     assert!(matches!(agent.took(), Err(Error::Cancelled)));
     let unknown = peer.request("no/such_method", json!({})).await;
     assert_eq!(peer.expect_error(unknown).await.code, -32601);

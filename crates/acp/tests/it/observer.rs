@@ -62,18 +62,18 @@ impl Client for AllowingClient {
 }
 
 async fn work(turn: Turn, prompt: Prompt) -> Result<StopReason> {
-    turn.thought("Let me see.").await?;
-    turn.message("One ").await?;
-    turn.message("word.").await?;
-    let call = turn.tool_call("Read notes.txt").await?;
+    turn.send_thought("Let me see.").await?;
+    turn.send_message("One ").await?;
+    turn.send_message("word.").await?;
+    let call = turn.report_tool_call("Read notes.txt").await?;
     assert!(turn.ask(&call).await?.is_allowed());
     call.complete().await?;
-    let subagent = turn.subagent("helper", "Help").await?;
-    subagent.message("I help.").await?;
-    let call = subagent.tool_call("Look").await?;
+    let subagent = turn.start_subagent("helper", "Help").await?;
+    subagent.send_message("I help.").await?;
+    let call = subagent.report_tool_call("Look").await?;
     call.complete().await?;
     subagent.end(StopReason::EndTurn).await?;
-    turn.title("Notes").await?;
+    turn.set_title("Notes").await?;
     match prompt.text().as_str() {
         "fail" => Err(jsonrpc::Error::internal("it does not work").into()),
         _ => Ok(StopReason::EndTurn),

@@ -12,7 +12,7 @@ async fn told(outcome: Value) -> PermissionAnswer {
     let agent = PromptAgent(move |turn: Turn, _| {
         let sender = sender.clone();
         async move {
-            let call = turn.tool_call("Delete notes.txt").await?;
+            let call = turn.report_tool_call("Delete notes.txt").await?;
             sender.send(turn.ask(&call).await?).unwrap();
             Ok(StopReason::EndTurn)
         }

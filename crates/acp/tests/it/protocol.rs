@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use acp::agent::{
-    ArchiveSession, AuthContext, Authentication, CancelWork, AuthStatusHandler, SessionStatusHandler,
-    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt,
-    Providers, ResumeSession, Session, SessionSetup, SetSessionTitle, SteerTurn, Turn,
+    ArchiveSession, AuthContext, AuthStatusHandler, Authentication, CancelWork, CloseSession,
+    DeleteSession, ForkSession, ListSessions, LoadSession, OpenedSession, Prompt, Providers,
+    ResumeSession, Session, SessionSetup, SessionStatusHandler, SetSessionTitle, SteerTurn, Turn,
 };
 use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::*;

@@ -68,7 +68,7 @@ where
 
     async fn session_opened(&self, (): &(), session: Session) {
         let command = AvailableCommand::new("help", "Helps");
-        session.commands(vec![command]).await.unwrap();
+        session.set_commands(vec![command]).await.unwrap();
     }
 
     fn load_session(&self) -> Option<&impl LoadSession> {
@@ -82,8 +82,8 @@ where
 
 impl<F: Send + Sync> LoadSession for RecordingAgent<F> {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        session.user_message("old question").await?;
-        session.message("old answer").await?;
+        session.replay_user_message("old question").await?;
+        session.send_message("old answer").await?;
         Ok(OpenedSession::new())
     }
 }
@@ -182,9 +182,9 @@ impl RecorderFixture {
 async fn updates_are_recorded_before_they_are_sent() {
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
-            turn.message("Hel").await?;
-            turn.message("lo").await?;
-            let call = turn.tool_call(ToolCall::new("c", "Call")).await?;
+            turn.send_message("Hel").await?;
+            turn.send_message("lo").await?;
+            let call = turn.report_tool_call(ToolCall::new("c", "Call")).await?;
             call.complete().await?;
             Ok(StopReason::EndTurn)
         })
@@ -230,16 +230,18 @@ async fn an_update_that_cannot_be_recorded_is_not_sent() {
         let mut f = start(version, 2, move |turn: Turn| {
             let seen = Arc::clone(&seen);
             async move {
-                turn.message("kept").await?;
+                turn.send_message("kept").await?;
                 let tries = [
-                    turn.message("a").await,
-                    turn.thought("b").await,
-                    turn.plan(Vec::new()).await,
-                    turn.tool_call(ToolCall::new("c", "Call")).await.map(drop),
-                    turn.message_content("d").await,
+                    turn.send_message("a").await,
+                    turn.send_thought("b").await,
+                    turn.set_plan(Vec::new()).await,
+                    turn.report_tool_call(ToolCall::new("c", "Call"))
+                        .await
+                        .map(drop),
+                    turn.send_message_content("d").await,
                 ];
                 *seen.lock().unwrap() = tries.map(|tried| tried.unwrap_err().to_string()).to_vec();
-                turn.message("e").await?;
+                turn.send_message("e").await?;
                 Ok(StopReason::EndTurn)
             }
         })
@@ -278,21 +280,21 @@ async fn the_record_is_the_same_for_both_versions() {
     let mut kept = Vec::new();
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
-            turn.thought("Hm").await?;
+            turn.send_thought("Hm").await?;
             let step = PlanEntry::new("Do", PlanEntryPriority::High, PlanEntryStatus::Pending);
-            turn.plan(vec![step]).await?;
-            turn.title("About it").await?;
+            turn.set_plan(vec![step]).await?;
+            turn.set_title("About it").await?;
             // The current state is not part of the history.
             let value =
                 SessionConfigSelect::new("a", vec![SessionConfigSelectOption::new("a", "A")]);
             let option = SessionConfigOption::new("o", "O", value);
             turn.set_config_options(vec![option]).await?;
-            let call = turn.tool_call(ToolCall::new("c", "Run")).await?;
-            let mut terminal = turn.display_terminal("c", "ls", Some("/work")).await?;
-            call.content(vec![terminal.as_content()]).await?;
+            let call = turn.report_tool_call(ToolCall::new("c", "Run")).await?;
+            let mut terminal = turn.show_display_terminal("c", "ls", Some("/work")).await?;
+            call.set_content(vec![terminal.as_content()]).await?;
             // The first two bytes of a character that has three.
-            terminal.output(b"a\xe2\x82").await?;
-            terminal.output(b"\xac\n").await?;
+            terminal.append_output(b"a\xe2\x82").await?;
+            terminal.append_output(b"\xac\n").await?;
             terminal.set_exited(TerminalExitStatus::new()).await?;
             call.cancel(Vec::new()).await?;
             Ok(StopReason::EndTurn)
@@ -348,7 +350,7 @@ async fn the_record_is_the_same_for_both_versions() {
 async fn a_replay_is_not_recorded() {
     for version in [1, 2] {
         let mut f = start(version, 99, async |turn: Turn| {
-            turn.message("new").await?;
+            turn.send_message("new").await?;
             Ok(StopReason::EndTurn)
         })
         .await;
@@ -390,12 +392,12 @@ async fn concurrent_senders_record_and_send_in_the_same_order() {
                 let turn = turn.clone();
                 senders.push(tokio::spawn(async move {
                     let call = turn
-                        .tool_call(ToolCall::new(format!("{n}"), "Call"))
+                        .report_tool_call(ToolCall::new(format!("{n}"), "Call"))
                         .await?;
                     for i in 0..20 {
-                        turn.message(format!("{n}-{i}")).await?;
-                        turn.thought(format!("{n}-{i}")).await?;
-                        call.update(call.new_update().title(format!("{n}-{i}")))
+                        turn.send_message(format!("{n}-{i}")).await?;
+                        turn.send_thought(format!("{n}-{i}")).await?;
+                        call.send_update(call.new_update().title(format!("{n}-{i}")))
                             .await?;
                     }
                     Ok::<_, Error>(())
@@ -431,9 +433,9 @@ async fn concurrent_senders_record_and_send_in_the_same_order() {
 async fn a_turn_ends_before_its_session_is_reopened() {
     let mut f = start(1, 99, async |turn: Turn| {
         let cancelled = turn.take_cancellation();
-        turn.message("working").await?;
+        turn.send_message("working").await?;
         cancelled.cancelled().await;
-        turn.message("last words").await?;
+        turn.send_message("last words").await?;
         Ok(StopReason::Cancelled)
     })
     .await;

@@ -28,9 +28,9 @@ impl Agent for ReopeningAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
-        turn.message("working").await?;
+        turn.send_message("working").await?;
         self.stop.notified().await;
-        turn.message(", done").await?;
+        turn.send_message(", done").await?;
         Ok(StopReason::EndTurn)
     }
 

@@ -67,7 +67,7 @@ impl Agent for NotebookAgent {
     async fn prompt(&self, notebook: &CountingState, turn: Turn, _: Prompt) -> Result<StopReason> {
         let prompts = notebook.prompts.fetch_add(1, Ordering::SeqCst) + 1;
         let title = notebook.title.lock().unwrap().clone();
-        turn.message(format!("{title}: {prompts}")).await?;
+        turn.send_message(format!("{title}: {prompts}")).await?;
         Ok(StopReason::EndTurn)
     }
 

@@ -1,6 +1,6 @@
 //! `session/status` in both versions.
 
-use acp::agent::{Agent, SessionStatusHandler, OpenedSession, Prompt, Session, SessionSetup, Turn};
+use acp::agent::{Agent, OpenedSession, Prompt, Session, SessionSetup, SessionStatusHandler, Turn};
 use acp::testing::{NoopClient, connect_with};
 use acp::v1::{SessionId, SessionStatus, StopReason};
 use acp::wire::v2::StateUpdate;
@@ -20,7 +20,7 @@ impl Agent for SessionStatusAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
-        turn.message("I think").await?;
+        turn.send_message("I think").await?;
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     }

@@ -35,9 +35,9 @@ impl Agent for SteeredAgent {
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let ear = self.ear.lock().unwrap().take();
         let mut ear = ear.ok_or_else(|| Error::internal("one turn alone"))?;
-        turn.message("I listen").await?;
+        turn.send_message("I listen").await?;
         while let Some(heard) = ear.recv().await {
-            turn.message(format!(" / {heard}")).await?;
+            turn.send_message(format!(" / {heard}")).await?;
             if heard == "stop" {
                 break;
             }
@@ -131,9 +131,9 @@ impl Agent for SlowCancelAgent {
 
     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let cancelled = turn.take_cancellation();
-        turn.message("I work").await?;
+        turn.send_message("I work").await?;
         cancelled.cancelled().await;
-        turn.message(", and I stop").await?;
+        turn.send_message(", and I stop").await?;
         self.0.notified().await;
         Ok(StopReason::Cancelled)
     }

@@ -416,16 +416,18 @@ async fn messages_between_sessions_are_shown() {
 /// Returns an agent that starts a subagent for part of its work.
 fn leads() -> impl Agent {
     PromptAgent(async |turn: Turn, _: Prompt| {
-        let scout = turn.subagent("scout", "Look around").await?;
-        scout.message("I look.").await?;
-        let call = scout.tool_call(ToolCall::new("read", "Read it")).await?;
+        let scout = turn.start_subagent("scout", "Look around").await?;
+        scout.send_message("I look.").await?;
+        let call = scout
+            .report_tool_call(ToolCall::new("read", "Read it"))
+            .await?;
         let yes = PermissionOption::new("y", "Yes", PermissionOptionKind::AllowOnce);
         let asked = ToolCallUpdate::new("read");
         let answer = scout.request_permission(asked, vec![yes]).await?;
         assert!(matches!(answer, RequestPermissionOutcome::Selected(_)));
         call.complete().await?;
         scout.end(StopReason::EndTurn).await?;
-        turn.message("It has looked.").await?;
+        turn.send_message("It has looked.").await?;
         Ok(StopReason::EndTurn)
     })
 }
@@ -462,7 +464,7 @@ async fn agents_can_start_subagents_in_both_versions() {
 #[tokio::test(start_paused = true)]
 async fn subagents_are_not_reported_to_clients_without_support() {
     let agent = PromptAgent(async |turn: Turn, _: Prompt| {
-        let refused = turn.subagent("scout", "Look around").await;
+        let refused = turn.start_subagent("scout", "Look around").await;
         assert!(matches!(refused, Err(Error::Unsupported { .. })));
         Ok(StopReason::EndTurn)
     });

@@ -137,7 +137,7 @@ async fn a_client_does_not_send_unsupported_instructions() {
     let empty = SystemPrompt::new(SystemPromptMode::Append, Vec::new());
     let setup = SessionSetup::new("/garden").system_prompt(empty);
     let error = agent.new_session(setup).await.unwrap_err();
-    assert!(matches!(error, Error::Invalid(_)), "{error:?}");
+    assert!(matches!(error, Error::InvalidRequest(_)), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]

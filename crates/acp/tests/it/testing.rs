@@ -26,7 +26,7 @@ impl Agent for EchoingAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
-        turn.message(prompt.text()).await?;
+        turn.send_message(prompt.text()).await?;
         Ok(StopReason::EndTurn)
     }
 }
@@ -74,7 +74,7 @@ async fn an_agent_and_a_client_connect_in_memory_in_both_versions() {
 #[tokio::test]
 async fn a_cancelled_turn_is_visible_in_the_thread() {
     let agent = PromptAgent(async |turn: Turn, _| {
-        turn.message("begun").await?;
+        turn.send_message("begun").await?;
         std::future::pending().await
     });
     let (agent, _) = connect(agent, NoopClient).await;
@@ -111,7 +111,7 @@ async fn a_scripted_client_tests_an_agent() {
     assert_eq!(result, json!({"stopReason": "end_turn"}));
 
     let again = peer.prompt(&session, "again").await;
-    let (updates, result) = peer.until_answer(again).await;
+    let (updates, result) = peer.expect_updates_until_answer(again).await;
     assert_eq!(updates.len(), 1);
     assert_eq!(updates[0]["sessionId"], *session);
     assert_eq!(result["stopReason"], "end_turn");
@@ -155,8 +155,8 @@ async fn a_scripted_agent_tests_a_client() {
     let script = async {
         let prompt = peer.expect_request("session/prompt").await;
         assert_eq!(prompt.params["prompt"][0]["text"], "hi");
-        peer.say("s", "one ").await;
-        peer.say("s", "two").await;
+        peer.send_message_chunk("s", "one ").await;
+        peer.send_message_chunk("s", "two").await;
         let params = json!({
             "sessionId": "s",
             "toolCall": {"toolCallId": "c"},
@@ -191,7 +191,7 @@ async fn a_scripted_agent_can_use_version_2() {
         "capabilities": {"session": {}},
     });
     let options = Options::new().draft_version_2();
-    let (agent, mut peer) = ScriptedPeer::agent_of_with_options(NoopClient, options, answer).await;
+    let (agent, mut peer) = ScriptedPeer::connect_client_with(NoopClient, options, answer).await;
     assert_eq!(agent.version(), ProtocolVersion::V2);
     let (session, ()) = tokio::join!(agent.new_session("/"), peer.answer_new_session("s"));
     let session = session.unwrap();
@@ -201,7 +201,7 @@ async fn a_scripted_agent_can_use_version_2() {
         peer.answer(&prompt.id, answer).await;
         let running = json!({"sessionUpdate": "state_update", "state": "running"});
         peer.update("s", running).await;
-        peer.say("s", "done").await;
+        peer.send_message_chunk("s", "done").await;
         let idle =
             json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
         peer.update("s", idle).await;
@@ -241,7 +241,7 @@ async fn missing_messages_are_reported_after_the_timeout() {
     peer.initialize().await;
     let session = peer.open_session().await;
     let prompt = peer.prompt(&session, "hang").await;
-    peer.set_patience(Duration::from_secs(3));
+    peer.set_timeout(Duration::from_secs(3));
     let begun = tokio::time::Instant::now();
     let message = panic_of(async {
         peer.expect_answer(prompt).await;
@@ -287,7 +287,7 @@ async fn only_the_most_recent_messages_are_reported() {
     let session = peer.open_session().await;
     for n in 0..20 {
         let prompt = peer.prompt(&session, &n.to_string().repeat(500)).await;
-        peer.until_answer(prompt).await;
+        peer.expect_updates_until_answer(prompt).await;
     }
     let message = panic_of(peer.expect(json!({"jsonrpc": "2.0"}))).await;
     assert!(message.contains("earlier lines omitted"), "{message}");

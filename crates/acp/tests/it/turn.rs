@@ -31,23 +31,23 @@ impl Agent for EchoAgent {
         let text = prompt.text();
         if let Some(what) = text.strip_prefix("ask ") {
             let call = turn
-                .tool_call(ToolCall::new("call_1", what).kind(ToolKind::Edit))
+                .report_tool_call(ToolCall::new("call_1", what).kind(ToolKind::Edit))
                 .await?;
             let yes = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
             let no = PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce);
             let outcome = turn
                 .request_permission(call.new_update(), vec![yes, no])
                 .await?;
-            turn.message(format!("{outcome:?}")).await?;
+            turn.send_message(format!("{outcome:?}")).await?;
             call.complete().await?;
             return Ok(StopReason::EndTurn);
         }
         if text == "hang" {
-            turn.message("hanging").await?;
+            turn.send_message("hanging").await?;
             std::future::pending::<()>().await;
         }
         for word in text.split_inclusive(' ') {
-            turn.message(word).await?;
+            turn.send_message(word).await?;
         }
         Ok(StopReason::EndTurn)
     }
@@ -234,7 +234,7 @@ async fn a_turn_fails_with_a_clear_error_when_the_agent_exits() {
 async fn custom_data_in_prompts_reaches_the_agent_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
-            turn.message(format!("{:?}", prompt.meta)).await?;
+            turn.send_message(format!("{:?}", prompt.meta)).await?;
             Ok(StopReason::EndTurn)
         });
         let keeper = TextClient::default();

@@ -26,7 +26,7 @@ impl Agent for TurnEndAgent {
         match prompt.text().as_str() {
             "fail" => Err(Error::internal("as you like")),
             "hang" => {
-                turn.message("hanging").await?;
+                turn.send_message("hanging").await?;
                 std::future::pending().await
             }
             reason => Ok(StopReason::from(reason)),

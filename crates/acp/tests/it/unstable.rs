@@ -3,7 +3,7 @@
 
 use acp::agent::{ForkSession, OpenedSession, Prompt, Session, SessionSetup, Turn};
 use acp::client::{Client, Elicitation};
-use acp::thread::{PLAN, ToolCallStatus};
+use acp::thread::{ONLY_PLAN_ID, ToolCallStatus};
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
     ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId, ElicitationNoContent,
@@ -202,7 +202,7 @@ async fn several_version_1_plans_are_distinguished() {
     until(session.thread(), |thread| !thread.items().is_empty()).await;
     session.thread().read(|thread| {
         let ids: Vec<&str> = thread.plans().iter().map(|p| p.id.as_str()).collect();
-        assert_eq!(ids, [PLAN, "c"]);
+        assert_eq!(ids, [ONLY_PLAN_ID, "c"]);
         assert_eq!(thread.plans()[0].entries()[0].content, "x");
     });
 }

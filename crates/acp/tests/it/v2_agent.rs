@@ -98,17 +98,17 @@ async fn the_requested_version_is_negotiated_if_supported() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_is_reported_between_running_and_idle() {
     let agent = PromptAgent(async |turn: Turn, _| {
-        turn.thought("Hm").await?;
-        turn.message("Hel").await?;
-        turn.message("lo").await?;
+        turn.send_thought("Hm").await?;
+        turn.send_message("Hel").await?;
+        turn.send_message("lo").await?;
         let call = ToolCall::new("c", "Write a").kind(ToolKind::Edit);
-        let call = turn.tool_call(call).await?;
+        let call = turn.report_tool_call(call).await?;
         call.start().await?;
         let diff = Diff::new("/work/a", "one\ntwo\n").old_text("one\n");
-        call.content(vec![diff.into()]).await?;
+        call.set_content(vec![diff.into()]).await?;
         call.complete().await?;
-        turn.message("Done").await?;
-        turn.usage(UsageUpdate::new(1_u64, 2_u64)).await?;
+        turn.send_message("Done").await?;
+        turn.report_usage(UsageUpdate::new(1_u64, 2_u64)).await?;
         Ok(StopReason::EndTurn)
     });
     let (_conn, mut peer, s) = in_session(agent).await;
@@ -243,7 +243,7 @@ async fn invalid_prompts_are_rejected_and_later_failures_reported() {
 #[tokio::test(start_paused = true)]
 async fn questions_are_reported_and_end_with_a_cancelled_turn() {
     let agent = PromptAgent(async |turn: Turn, _| {
-        let call = turn.tool_call(ToolCall::new("c", "Write a")).await?;
+        let call = turn.report_tool_call(ToolCall::new("c", "Write a")).await?;
         let options = vec![PermissionOption::new(
             "y",
             "Yes",
@@ -325,20 +325,23 @@ async fn updates_are_sent_in_the_form_of_version_2() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let entry =
             |text: &str| PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending);
-        turn.plan(vec![entry("a")]).await?;
-        turn.plan_by_id("p2", vec![entry("b")]).await?;
+        turn.set_plan(vec![entry("a")]).await?;
+        turn.set_plan_by_id("p2", vec![entry("b")]).await?;
         turn.remove_plan("p2").await?;
         let command =
             AvailableCommand::new("go", "Goes").input(UnstructuredCommandInput::new("where"));
-        turn.commands(vec![command]).await?;
-        turn.title("T").await?;
-        turn.notice(Notice::new(NoticeSeverity::Info, "N")).await?;
-        let mut terminal = turn.display_terminal("c", "ls", Some("/work")).await?;
-        terminal.output("é".as_bytes().get(..1).unwrap()).await?;
+        turn.set_commands(vec![command]).await?;
+        turn.set_title("T").await?;
+        turn.show_notice(Notice::new(NoticeSeverity::Info, "N"))
+            .await?;
+        let mut terminal = turn.show_display_terminal("c", "ls", Some("/work")).await?;
+        terminal
+            .append_output("é".as_bytes().get(..1).unwrap())
+            .await?;
         let mut status = TerminalExitStatus::new();
         status.exit_code = Some(0);
         terminal.set_exited(status).await?;
-        turn.message_content(ContentBlock::text("x")).await?;
+        turn.send_message_content(ContentBlock::text("x")).await?;
         Ok(StopReason::EndTurn)
     });
     let (_conn, mut peer, s) = in_session(agent).await;
@@ -404,18 +407,19 @@ async fn updates_are_sent_in_the_form_of_version_1() {
             let entry = |text: &str| {
                 PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending)
             };
-            turn.plan_by_id("p1", vec![entry("a")]).await?;
-            turn.plan_by_id("p2", vec![entry("b")]).await?;
+            turn.set_plan_by_id("p1", vec![entry("a")]).await?;
+            turn.set_plan_by_id("p2", vec![entry("b")]).await?;
             turn.remove_plan("p1").await?;
-            turn.notice(Notice::new(NoticeSeverity::Info, "N")).await?;
-            if let Ok(mut terminal) = turn.display_terminal("c", "ls", Some("/work")).await {
+            turn.show_notice(Notice::new(NoticeSeverity::Info, "N"))
+                .await?;
+            if let Ok(mut terminal) = turn.show_display_terminal("c", "ls", Some("/work")).await {
                 for byte in "é".as_bytes() {
-                    terminal.output(&[*byte]).await?;
+                    terminal.append_output(&[*byte]).await?;
                 }
                 terminal.set_exited(TerminalExitStatus::new()).await?;
             }
             let error = turn
-                .update(acp::v2::SessionUpdate::AgentMessage(acp::v2::Message::new(
+                .send_update(acp::v2::SessionUpdate::AgentMessage(acp::v2::Message::new(
                     "m",
                 )))
                 .await;
@@ -510,8 +514,10 @@ impl Agent for ReplayingAgent {
 
 impl LoadSession for ReplayingAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
-        session.user_message(ContentBlock::text("hi")).await?;
-        session.message("ho").await?;
+        session
+            .replay_user_message(ContentBlock::text("hi"))
+            .await?;
+        session.send_message("ho").await?;
         Ok(OpenedSession::new().config_options(mode("code")))
     }
 }
@@ -649,7 +655,7 @@ async fn unsupported_mcp_servers_are_rejected() {
         async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
             Ok(StopReason::EndTurn)
         }
-        fn mcp_stdio(&self) -> bool {
+        fn supports_mcp_stdio(&self) -> bool {
             false
         }
     }
@@ -782,7 +788,7 @@ async fn running_and_queued_turns_end_when_the_client_exits() {
         move |turn: Turn, _| {
             let dropped = Arc::clone(&dropped);
             async move {
-                turn.message("working").await?;
+                turn.send_message("working").await?;
                 std::future::pending::<()>().await;
                 drop(dropped);
                 Ok(StopReason::EndTurn)
@@ -805,8 +811,8 @@ async fn running_and_queued_turns_end_when_the_client_exits() {
 async fn version_2_statuses_are_sent_to_version_2_clients() {
     let agent = || {
         PromptAgent(async |turn: Turn, _| {
-            let call = turn.tool_call(ToolCall::new("c", "Work")).await?;
-            call.update(
+            let call = turn.report_tool_call(ToolCall::new("c", "Work")).await?;
+            call.send_update(
                 call.new_update()
                     .status(ToolCallStatus::Unknown("cancelled".to_owned())),
             )
@@ -896,7 +902,7 @@ async fn an_agent_can_cancel_single_tool_calls_and_terminals() {
 #[tokio::test(start_paused = true)]
 async fn a_panicking_agent_leaves_no_request_pending() {
     let agent = PromptAgent(async |turn: Turn, prompt: Prompt| {
-        turn.message("begun").await?;
+        turn.send_message("begun").await?;
         assert_ne!(prompt.text(), "panic", "as asked");
         Ok(StopReason::EndTurn)
     });

@@ -717,7 +717,7 @@ async fn authentication_and_options_use_version_2_names() {
     let conn = conn.unwrap();
     assert!(matches!(
         conn.authenticate("tty").await,
-        Err(Error::Invalid(_))
+        Err(Error::InvalidRequest(_))
     ));
     let login = tokio::spawn({
         let conn = conn.clone();

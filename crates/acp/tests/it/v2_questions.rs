@@ -66,7 +66,7 @@ fn yes() -> Value {
 async fn the_agent_continues_after_an_error_response() {
     let agent = PromptAgent(async |turn: Turn, _| {
         let refused = ask(&turn, "a").await;
-        turn.message(&refused.unwrap_err().to_string()).await?;
+        turn.send_message(&refused.unwrap_err().to_string()).await?;
         Ok(StopReason::EndTurn)
     });
     let (_conn, mut peer, _) = in_turn(agent).await;
@@ -85,7 +85,7 @@ async fn the_agent_continues_after_an_error_response() {
 async fn the_agent_continues_after_an_invalid_response() {
     let agent = PromptAgent(async |turn: Turn, _| {
         assert!(ask(&turn, "a").await.is_err());
-        turn.message("on").await?;
+        turn.send_message("on").await?;
         Ok(StopReason::EndTurn)
     });
     let (_conn, mut peer, _) = in_turn(agent).await;
@@ -130,7 +130,7 @@ async fn the_agent_continues_after_dropping_a_question() {
         let second = std::time::Duration::from_secs(1);
         let waited = tokio::time::timeout(second, ask(&turn, "a")).await;
         assert!(waited.is_err());
-        turn.message("on").await?;
+        turn.send_message("on").await?;
         Ok(StopReason::EndTurn)
     });
     let (_conn, mut peer, _) = in_turn(agent).await;

@@ -37,32 +37,32 @@ impl Agent for SoakAgent {
         for n in 1..updates {
             let id = format!("call {}", n / 10);
             match n % 10 {
-                0 => drop(turn.tool_call(ToolCall::new(id, "Count")).await?),
+                0 => drop(turn.report_tool_call(ToolCall::new(id, "Count")).await?),
                 1 => {
                     let mut update = ToolCallUpdate::new(id);
                     update.status = Some(ToolCallStatus::Completed);
                     update.content = Some(vec![
                         ContentBlock::text("all of it counted ".repeat(10)).into(),
                     ]);
-                    turn.update(SessionUpdate::ToolCallUpdate(Box::new(update)))
+                    turn.send_update(SessionUpdate::ToolCallUpdate(Box::new(update)))
                         .await?;
                 }
-                2 => turn.thought(format!("what comes after {n}?")).await?,
+                2 => turn.send_thought(format!("what comes after {n}?")).await?,
                 3 => {
                     let mut update = ToolCallUpdate::new(id);
                     let output =
                         json!({"terminal_id": format!("t{}", n / 50), "data": "line\n".repeat(20)});
                     update.meta = json!({"terminal_output": output}).as_object().cloned();
-                    turn.update(SessionUpdate::ToolCallUpdate(Box::new(update)))
+                    turn.send_update(SessionUpdate::ToolCallUpdate(Box::new(update)))
                         .await?;
                 }
                 _ => {
-                    turn.message(format!("{n} and a few more words of it; "))
+                    turn.send_message(format!("{n} and a few more words of it; "))
                         .await?
                 }
             }
         }
-        turn.message("the end").await?;
+        turn.send_message("the end").await?;
         Ok(StopReason::EndTurn)
     }
 }

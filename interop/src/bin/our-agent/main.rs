@@ -77,7 +77,7 @@ impl Agent for OurAgent {
     async fn session_opened(&self, (): &(), session: Session) {
         // A client that is gone needs no commands.
         let _ = session
-            .commands(vec![AvailableCommand::new("work", "Do one of everything")])
+            .set_commands(vec![AvailableCommand::new("work", "Do one of everything")])
             .await;
     }
 
@@ -172,16 +172,16 @@ impl Agent for OurAgent {
             "work" if speaks_v2(&turn) => work_v2::work(&turn).await,
             "work" => work::work(&turn).await,
             "wait" => {
-                turn.message("waiting").await?;
+                turn.send_message("waiting").await?;
                 std::future::pending().await
             }
             "wait-permission" => {
                 let cancelled = turn.take_cancellation();
-                turn.tool_call(ToolCall::new("ask", "Ask").kind(ToolKind::Edit))
+                turn.report_tool_call(ToolCall::new("ask", "Ask").kind(ToolKind::Edit))
                     .await?;
                 let outcome = ask_permission(&turn, "ask").await?;
                 cancelled.cancelled().await;
-                turn.message(match outcome {
+                turn.send_message(match outcome {
                     RequestPermissionOutcome::Cancelled(_) => "the question was withdrawn",
                     _ => "there was an answer",
                 })
@@ -191,13 +191,13 @@ impl Agent for OurAgent {
             "wait-command" if speaks_v2(&turn) => work_v2::wait_command(&turn).await,
             "wait-command" => {
                 let call = turn
-                    .tool_call(ToolCall::new("run", "Wait").kind(ToolKind::Execute))
+                    .report_tool_call(ToolCall::new("run", "Wait").kind(ToolKind::Execute))
                     .await?;
                 let script = "echo $$ > pid; echo started; exec sleep 600";
                 let terminal = turn
                     .create_terminal(TerminalCommand::new("sh", ["-c", script]))
                     .await?;
-                call.update(
+                call.send_update(
                     call.new_update()
                         .status(ToolCallStatus::InProgress)
                         .content(vec![terminal.as_content()]),
@@ -216,7 +216,7 @@ impl Agent for OurAgent {
                     question: "how are you".to_owned(),
                 };
                 let answer = turn.connection().request_raw("_interop/ask", &ask).await?;
-                turn.message(parse_params::<interop::QuestionResponse>(Some(&answer))?.answer)
+                turn.send_message(parse_params::<interop::QuestionResponse>(Some(&answer))?.answer)
                     .await?;
                 Ok(StopReason::EndTurn)
             }
@@ -229,7 +229,7 @@ impl Agent for OurAgent {
                 let subject = v2::CommandPermissionSubject::new("make clean", turn.cwd());
                 let asked = asked.subject(v2::RequestPermissionSubject::Command(subject));
                 let answer = turn.connection().request(&asked).await?;
-                turn.message(match &answer.outcome {
+                turn.send_message(match &answer.outcome {
                     RequestPermissionOutcome::Selected(chosen) => chosen.option_id.as_str(),
                     _ => "no answer",
                 })
@@ -241,7 +241,7 @@ impl Agent for OurAgent {
                     requested_schema: loudness_form(),
                 };
                 let action = turn.elicit("How loud?", form, None).await?;
-                turn.message(match action {
+                turn.send_message(match action {
                     ElicitationAction::Accept(accepted) => {
                         let filled = accepted.content.unwrap_or_default();
                         let loudness = filled.get("loudness").map(|value| json!(value));
@@ -260,20 +260,22 @@ impl Agent for OurAgent {
                 let action = turn.elicit("Look at this.", page, None).await?;
                 turn.complete_elicitation("page-1").await?;
                 let accepted = matches!(action, ElicitationAction::Accept(_));
-                turn.message(if accepted { "accept" } else { "no" }).await?;
+                turn.send_message(if accepted { "accept" } else { "no" })
+                    .await?;
                 Ok(StopReason::EndTurn)
             }
             "settings" => {
                 let options = turn.config_options();
                 let values: Vec<String> = options.iter().map(current_value).collect();
-                turn.message(values.join(" ")).await?;
+                turn.send_message(values.join(" ")).await?;
                 Ok(StopReason::EndTurn)
             }
             "content" => {
                 for block in &prompt.content {
                     let kind = json!(block);
                     let kind = kind.get("type").and_then(|kind| kind.as_str());
-                    turn.message(format!("{} ", kind.unwrap_or("?"))).await?;
+                    turn.send_message(format!("{} ", kind.unwrap_or("?")))
+                        .await?;
                 }
                 Ok(StopReason::EndTurn)
             }
@@ -297,7 +299,7 @@ impl Agent for OurAgent {
                 "the model is on holiday",
             ))),
             _ => {
-                turn.message(text).await?;
+                turn.send_message(text).await?;
                 Ok(StopReason::EndTurn)
             }
         }
@@ -308,14 +310,14 @@ impl LoadSession for OurAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         require_old(session.id())?;
         session
-            .user_message(ContentBlock::text("what was said"))
+            .replay_user_message(ContentBlock::text("what was said"))
             .await?;
-        session.thought("what was thought").await?;
+        session.send_thought("what was thought").await?;
         let call = session
-            .tool_call(ToolCall::new("call", "What was done").kind(ToolKind::Read))
+            .report_tool_call(ToolCall::new("call", "What was done").kind(ToolKind::Read))
             .await?;
         call.complete().await?;
-        session.message("what was answered").await?;
+        session.send_message("what was answered").await?;
         Ok(OpenedSession::new().config_options(config_options("code")))
     }
 }
@@ -429,7 +431,7 @@ fn loudness_form() -> ElicitationSchema {
 
 async fn send_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
     let code = answer.err().map_or(0, |error| error.into_rpc().code);
-    turn.message(format!("error {code}")).await?;
+    turn.send_message(format!("error {code}")).await?;
     Ok(StopReason::EndTurn)
 }
 

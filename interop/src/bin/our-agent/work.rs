@@ -14,9 +14,9 @@ use crate::{ask_permission, config_options};
 /// Uses every feature once.
 pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let file = format!("{}/note.txt", turn.cwd());
-    turn.thought("First I look.").await?;
+    turn.send_thought("First I look.").await?;
     for word in ["Reading ", "the ", "note."] {
-        turn.message(word).await?;
+        turn.send_message(word).await?;
     }
     plan(
         turn,
@@ -33,7 +33,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
         .kind(ToolKind::Read)
         .locations(location.clone());
     let call = turn
-        .tool_call(call.status(ToolCallStatus::InProgress))
+        .report_tool_call(call.status(ToolCallStatus::InProgress))
         .await?;
     let old = turn.read_text_file(&file, None, None).await?;
     let second = turn.read_text_file(&file, Some(2), Some(1)).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
         .new_update()
         .status(ToolCallStatus::Completed)
         .raw_output(json!({"second": second}));
-    call.update(done.content(vec![ContentBlock::text(&old).into()]))
+    call.send_update(done.content(vec![ContentBlock::text(&old).into()]))
         .await?;
 
     let new = old.to_uppercase();
@@ -50,17 +50,17 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let call = ToolCall::new("edit", "Shout")
         .kind(ToolKind::Edit)
         .locations(location);
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     if !matches!(ask_permission(turn, "edit").await?, RequestPermissionOutcome::Selected(yes) if yes.option_id.as_str() == "yes")
     {
-        call.update(call.new_update().status(ToolCallStatus::Failed))
+        call.send_update(call.new_update().status(ToolCallStatus::Failed))
             .await?;
-        turn.message(" I was not allowed to.").await?;
+        turn.send_message(" I was not allowed to.").await?;
         return Ok(StopReason::EndTurn);
     }
     call.start().await?;
     turn.write_text_file(&file, &new).await?;
-    call.update(
+    call.send_update(
         call.new_update()
             .status(ToolCallStatus::Completed)
             .content(vec![ToolCallContent::Diff(diff)]),
@@ -90,17 +90,17 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
 
     let mut usage = UsageUpdate::new(1200_u64, 200_000_u64);
     usage.cost = Some(Cost::new(0.25, "EUR"));
-    turn.usage(usage).await?;
+    turn.report_usage(usage).await?;
     turn.set_config_options(config_options("code")).await?;
-    turn.title("A loud note").await?;
-    turn.message(" Done.").await?;
+    turn.set_title("A loud note").await?;
+    turn.send_message(" Done.").await?;
     Ok(StopReason::EndTurn)
 }
 
 /// Runs a command that fails on its own.
 async fn run_command(turn: &Turn) -> Result<()> {
     let call = turn
-        .tool_call(ToolCall::new("run", "Count").kind(ToolKind::Execute))
+        .report_tool_call(ToolCall::new("run", "Count").kind(ToolKind::Execute))
         .await?;
     let script = "cat note.txt; echo $GREETING >&2; exit 3";
     let mut command = TerminalCommand::new("sh", ["-c", script])
@@ -108,7 +108,7 @@ async fn run_command(turn: &Turn) -> Result<()> {
         .output_byte_limit(64 * 1024);
     command.env = vec![EnvVariable::new("GREETING", "hello")];
     let terminal = turn.create_terminal(command).await?;
-    call.update(
+    call.send_update(
         call.new_update()
             .status(ToolCallStatus::InProgress)
             .content(vec![terminal.as_content()]),
@@ -123,7 +123,7 @@ async fn run_command(turn: &Turn) -> Result<()> {
         "truncated": output.truncated,
         "ended": output.exit_status.is_some(),
     });
-    call.update(
+    call.send_update(
         call.new_update()
             .status(ToolCallStatus::Completed)
             .raw_output(result),
@@ -134,12 +134,12 @@ async fn run_command(turn: &Turn) -> Result<()> {
 /// Runs a command that does not exit, and kills it.
 async fn kill_command(turn: &Turn) -> Result<()> {
     let call = turn
-        .tool_call(ToolCall::new("kill", "Wait").kind(ToolKind::Execute))
+        .report_tool_call(ToolCall::new("kill", "Wait").kind(ToolKind::Execute))
         .await?;
     let terminal = turn
         .create_terminal(TerminalCommand::new("sleep", ["600"]))
         .await?;
-    call.update(
+    call.send_update(
         call.new_update()
             .status(ToolCallStatus::InProgress)
             .content(vec![terminal.as_content()]),
@@ -150,7 +150,7 @@ async fn kill_command(turn: &Turn) -> Result<()> {
     let exit = terminal.wait_for_exit().await?;
     terminal.release().await?;
     let result = json!({"ran": running.exit_status.is_none(), "signal": exit.signal});
-    call.update(
+    call.send_update(
         call.new_update()
             .status(ToolCallStatus::Failed)
             .raw_output(result),
@@ -160,7 +160,7 @@ async fn kill_command(turn: &Turn) -> Result<()> {
 
 pub(crate) async fn plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
     let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
-    turn.plan(
+    turn.set_plan(
         steps
             .map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status))
             .collect(),

@@ -18,9 +18,9 @@ use crate::{config_options, permission_options};
 /// Uses every feature once.
 pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let file = format!("{}/note.txt", turn.cwd());
-    turn.thought("First I look.").await?;
+    turn.send_thought("First I look.").await?;
     for word in ["Reading ", "the ", "note."] {
-        turn.message(word).await?;
+        turn.send_message(word).await?;
     }
     let (done, doing, open) = (
         PlanEntryStatus::Completed,
@@ -34,18 +34,18 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     let call = call
         .status(ToolCallStatus::InProgress)
         .locations(locations.clone());
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     let old = std::fs::read_to_string(&file).map_err(|e| Error::internal(e.to_string()))?;
     // Content in pieces, then the rest of the call.
     for line in old.split_inclusive('\n') {
         let content = acp::v1::ContentBlock::text(line);
         let content = v2::ToolCallContent::Content(acp::v1::Content::new(content));
         let chunk = v2::ToolCallContentChunk::new(call.id(), content);
-        turn.update(v2::SessionUpdate::ToolCallContentChunk(chunk))
+        turn.send_update(v2::SessionUpdate::ToolCallContentChunk(chunk))
             .await?;
     }
     let read = call.new_update().status(ToolCallStatus::Completed);
-    call.update(read.raw_output(json!({"bytes": old.len()})))
+    call.send_update(read.raw_output(json!({"bytes": old.len()})))
         .await?;
 
     let loud = old.to_uppercase();
@@ -53,20 +53,20 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     diff.old_text = Some(old);
     let diff = vec![ToolCallContent::Diff(diff)];
     let call = ToolCall::new("edit", "Shout").kind(ToolKind::Edit);
-    let call = turn.tool_call(call.locations(locations)).await?;
+    let call = turn.report_tool_call(call.locations(locations)).await?;
     let asked = ToolCallUpdate::new("edit").content(diff.clone());
     let answer = turn.request_permission(asked, permission_options()).await?;
     if !matches!(answer, RequestPermissionOutcome::Selected(yes) if yes.option_id.as_str() == "yes")
     {
-        call.update(call.new_update().status(ToolCallStatus::Failed))
+        call.send_update(call.new_update().status(ToolCallStatus::Failed))
             .await?;
-        turn.message(" I was not allowed to.").await?;
+        turn.send_message(" I was not allowed to.").await?;
         return Ok(StopReason::EndTurn);
     }
     call.start().await?;
     std::fs::write(&file, loud).map_err(|e| Error::internal(e.to_string()))?;
     let edited = call.new_update().status(ToolCallStatus::Completed);
-    call.update(edited.content(diff)).await?;
+    call.send_update(edited.content(diff)).await?;
     send_plan(turn, [done.clone(), doing, open]).await?;
 
     let script = "cat note.txt; printf 'h\\303\\251llo\\n' >&2; exit 3";
@@ -76,14 +76,15 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
 
     let mut usage = UsageUpdate::new(1200_u64, 200_000_u64);
     usage.cost = Some(Cost::new(0.25, "EUR"));
-    turn.usage(usage).await?;
+    turn.report_usage(usage).await?;
     turn.set_config_options(config_options("code")).await?;
-    turn.title("A loud note").await?;
+    turn.set_title("A loud note").await?;
     // A message of its own, whole, then added to.
     let whole = v2::Message::new("whole").content(vec!["Do".into()]);
-    turn.update(v2::SessionUpdate::AgentMessage(whole)).await?;
+    turn.send_update(v2::SessionUpdate::AgentMessage(whole))
+        .await?;
     let rest = v2::ContentChunk::new("whole", acp::v1::ContentBlock::text("ne."));
-    turn.update(v2::SessionUpdate::AgentMessageChunk(rest))
+    turn.send_update(v2::SessionUpdate::AgentMessageChunk(rest))
         .await?;
     Ok(StopReason::EndTurn)
 }
@@ -98,12 +99,14 @@ pub(crate) async fn wait_command(turn: &Turn) -> Result<StopReason> {
 /// Runs a command, and shows it with its output in a tool call.
 async fn run_command(turn: &Turn, id: &str, title: &str, script: &str, kill: bool) -> Result<()> {
     let failed = |e: std::io::Error| Error::internal(e.to_string());
-    let mut terminal = turn.display_terminal(id, script, Some(turn.cwd())).await?;
+    let mut terminal = turn
+        .show_display_terminal(id, script, Some(turn.cwd()))
+        .await?;
     let call = ToolCall::new(id, title).kind(ToolKind::Execute);
     let call = call
         .status(ToolCallStatus::InProgress)
         .content(vec![terminal.as_content()]);
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     let mut child = tokio::process::Command::new("sh")
         .args(["-c", &format!("exec 2>&1; {script}")])
         .current_dir(turn.cwd())
@@ -124,7 +127,7 @@ async fn run_command(turn: &Turn, id: &str, title: &str, script: &str, kill: boo
             }
             // Byte by byte: no character arrives in one piece unless it is one byte long.
             for byte in buffer.iter().take(read) {
-                terminal.output(std::slice::from_ref(byte)).await?;
+                terminal.append_output(std::slice::from_ref(byte)).await?;
             }
         }
     }
@@ -139,12 +142,12 @@ async fn run_command(turn: &Turn, id: &str, title: &str, script: &str, kill: boo
         true => ToolCallStatus::Failed,
         false => ToolCallStatus::Completed,
     };
-    call.update(call.new_update().status(ended)).await
+    call.send_update(call.new_update().status(ended)).await
 }
 
 async fn send_plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
     let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
     let entries =
         steps.map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status));
-    turn.plan_by_id("steps", entries.collect()).await
+    turn.set_plan_by_id("steps", entries.collect()).await
 }

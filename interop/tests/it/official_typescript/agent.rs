@@ -1,6 +1,6 @@
 //! Our library's client with the official agent.
 
-use acp::thread::{PLAN, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
+use acp::thread::{ONLY_PLAN_ID, PlanEntryStatus, ThreadToolCallContent, ToolCallStatus};
 use acp::v1::{
     ContentBlock, ImageContent, ListSessionsRequest, ResourceLink, SessionConfigOptionCategory,
     StopReason,
@@ -48,7 +48,7 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
             ]
         );
         let plan = &thread.plans()[0];
-        assert_eq!((thread.plans().len(), plan.id.as_str()), (1, PLAN));
+        assert_eq!((thread.plans().len(), plan.id.as_str()), (1, ONLY_PLAN_ID));
         assert!(
             plan.entries()
                 .iter()

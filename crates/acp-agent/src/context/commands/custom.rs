@@ -8,7 +8,7 @@ use acp_host::Roots;
 
 use crate::context::commands::reserved::{COMPACT, HELP};
 use crate::context::files;
-use crate::text::one_line;
+use crate::text::first_line;
 
 /// The path of the directory with command files.
 const DIRECTORY: &str = ".acp/commands";
@@ -47,7 +47,7 @@ pub(crate) struct CustomCommands {
 
 impl CustomCommands {
     /// Finds the commands. If several have the same name, the one in the first directory takes precedence. May block.
-    pub(crate) fn under(roots: &Roots) -> Self {
+    pub(crate) fn find_in(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
             found.read_directory(roots, &root.join(DIRECTORY));
@@ -60,7 +60,7 @@ impl CustomCommands {
         let entries = match roots.open_dir(directory) {
             Ok(directory) => directory.entries(),
             Err(refusal) if files::is_missing(&refusal) => return,
-            Err(refusal) => return self.problems.push(roots.explain(directory, &refusal)),
+            Err(refusal) => return self.problems.push(roots.error_message(directory, &refusal)),
         };
         let entries = match entries {
             Ok(entries) => entries,
@@ -92,13 +92,13 @@ impl CustomCommands {
 }
 
 /// Returns `true` if this is a valid command name. Clients send the name as one word after a slash.
-pub(super) fn is_name(name: &str) -> bool {
+pub(super) fn is_valid_name(name: &str) -> bool {
     let all = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
 }
 
 fn read_command(roots: &Roots, path: &Path, name: &str) -> Result<CustomCommand, String> {
-    if !is_name(name) {
+    if !is_valid_name(name) {
         return Err(format!(
             "command names must consist of at most {MAX_NAME} letters, digits, `-` and `_`"
         ));
@@ -135,7 +135,7 @@ fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
             let Some((key, value)) = line.split_once(':') else {
                 continue;
             };
-            let value = one_line(unquote(value.trim()));
+            let value = first_line(unquote(value.trim()));
             let value = (!value.is_empty()).then_some(value);
             match key {
                 "description" => description = value,
@@ -151,7 +151,7 @@ fn parse_command(name: &str, text: &str) -> Result<CustomCommand, String> {
     }
     Ok(CustomCommand {
         name: name.to_owned(),
-        description: description.unwrap_or_else(|| one_line(prompt)),
+        description: description.unwrap_or_else(|| first_line(prompt)),
         hint,
         prompt: prompt.to_owned(),
     })

@@ -175,7 +175,7 @@ impl SlashCommands {
     ///
     /// # Errors
     /// The expanded prompt would be too long. The message is for the user.
-    pub(crate) fn read(&self, typed: &str) -> Result<PromptInput, String> {
+    pub(crate) fn parse(&self, typed: &str) -> Result<PromptInput, String> {
         let Some((name, arguments)) = split_command(typed) else {
             return Ok(PromptInput::Text);
         };
@@ -208,7 +208,7 @@ fn split_command(typed: &str) -> Option<(&str, &str)> {
     let rest = typed.trim().strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, arguments) = rest.split_at(end);
-    custom::is_name(name).then(|| (name, arguments.trim()))
+    custom::is_valid_name(name).then(|| (name, arguments.trim()))
 }
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn commands_become_prompts_and_text_stays_text() {
         let commands = SlashCommands::default();
-        let read = |typed| commands.read(typed).unwrap();
+        let read = |typed| commands.parse(typed).unwrap();
         for text in ["hello", "", "/", "/etc/hosts is odd", "/frob it", "a /test"] {
             assert_eq!(read(text), PromptInput::Text, "{text}");
         }

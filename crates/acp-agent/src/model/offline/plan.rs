@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::survey::{quoted, words};
+use super::survey::{quote_words, search_words};
 use super::{TurnProgress, count_text, exit_code};
 use crate::model::message::{ToolRequest, ToolStatus};
 use crate::model::step::Step;
 use crate::project::{self, ProjectFiles, ProjectHint};
-use crate::text::{fenced, one_line};
+use crate::text::{code_block, first_line};
 use crate::tools::list::names;
 use crate::tools::read::without_line_numbers;
 
 impl TurnProgress<'_> {
     /// Returns the next steps of `/test`.
-    pub(super) fn test(&self) -> Vec<Step> {
+    pub(super) fn test_steps(&self) -> Vec<Step> {
         let ran = self.calls_of_tool("run").next();
         let allowed = ran.is_none_or(|(_, result)| result.status != ToolStatus::Rejected);
         let (finding, look) = match self.find_test_command(0) {
@@ -36,7 +36,7 @@ impl TurnProgress<'_> {
             return self.with_plan(&steps("in_progress", "pending", "pending"), look);
         }
         let Some(ProjectHint::Command { command, .. }) = finding else {
-            return self.end_with(
+            return self.finish_with(
                 &steps("completed", "", ""),
                 &format!(
                     "No test command found: {} contains none of {}. Use `/run COMMAND` to run another command.",
@@ -51,10 +51,10 @@ impl TurnProgress<'_> {
         };
         if !allowed {
             let answer_text = format!("{} The tests were not run.", result.text);
-            return self.end_with(&steps("completed", "pending", "pending"), &answer_text);
+            return self.finish_with(&steps("completed", "pending", "pending"), &answer_text);
         }
         let reporting = steps("completed", "completed", "in_progress");
-        if !self.has_answered && !self.plan_is(&reporting) {
+        if !self.has_answered && !self.is_current_plan(&reporting) {
             return vec![self.step_for_call("plan", plan_arguments(&reporting))];
         }
         let answer_text = match exit_code(result) {
@@ -67,13 +67,13 @@ impl TurnProgress<'_> {
                 result.text
             ),
         };
-        self.end_with(&steps("completed", "completed", "completed"), &answer_text)
+        self.finish_with(&steps("completed", "completed", "completed"), &answer_text)
     }
 
     /// Returns the next steps of `/plan GOAL`.
-    pub(super) fn plan(&self, goal: &str) -> Vec<Step> {
-        let short = one_line(goal);
-        let words = words(goal);
+    pub(super) fn plan_steps(&self, goal: &str) -> Vec<Step> {
+        let short = first_line(goal);
+        let words = search_words(goal);
         let finding = self.find_test_command(0);
         let listed = self.calls_of_tool("list").next().is_some();
         let searched = self.calls_of_tool("search").next();
@@ -88,7 +88,7 @@ impl TurnProgress<'_> {
             (false, false) => "pending",
         };
         let found = finding.is_ok();
-        let search = format!("Find the places that mention {}", quoted(&words));
+        let search = format!("Find the places that mention {}", quote_words(&words));
         let work = format!("Decide what has to change for: {short}");
         let check = format!("Review the result against the goal: {short}");
         let mut plan = vec![
@@ -133,14 +133,14 @@ impl TurnProgress<'_> {
                     "{} in {} mention {}:\n\n{}",
                     count_text(&result.data, "matches", "line"),
                     count_text(&result.data, "files", "file"),
-                    quoted(&words),
-                    fenced(&first_lines(&result.text, 12))
+                    quote_words(&words),
+                    code_block(&first_lines(&result.text, 12))
                 ));
             }
-            Some(_) => answer_text.push_str(&format!("No file mentions {}.", quoted(&words))),
+            Some(_) => answer_text.push_str(&format!("No file mentions {}.", quote_words(&words))),
             None => {}
         }
-        self.end_with(&plan, answer_text.trim_end())
+        self.finish_with(&plan, answer_text.trim_end())
     }
 
     /// Returns the project's test command, or the next calls that are needed to find it. `ahead` is the number of calls
@@ -194,7 +194,7 @@ impl TurnProgress<'_> {
     /// Returns `steps`. If the plan has changed, they start with a call that reports it.
     fn with_plan(&self, plan: &[(&str, &str, &str)], steps: Vec<Step>) -> Vec<Step> {
         let mut all = Vec::new();
-        if !self.plan_is(plan) {
+        if !self.is_current_plan(plan) {
             all.push(self.step_for_call("plan", plan_arguments(plan)));
         }
         all.extend(steps);
@@ -202,7 +202,7 @@ impl TurnProgress<'_> {
     }
 
     /// Returns the final text. If the plan has changed, a call that reports it follows.
-    fn end_with(&self, plan: &[(&str, &str, &str)], answer_text: &str) -> Vec<Step> {
+    fn finish_with(&self, plan: &[(&str, &str, &str)], answer_text: &str) -> Vec<Step> {
         let mut steps = Vec::new();
         if !self.has_answered {
             steps.push(Step::Text(answer_text.to_owned()));
@@ -213,7 +213,7 @@ impl TurnProgress<'_> {
         steps
     }
 
-    fn plan_is(&self, plan: &[(&str, &str, &str)]) -> bool {
+    fn is_current_plan(&self, plan: &[(&str, &str, &str)]) -> bool {
         let last = self.calls_of_tool("plan").next();
         last.is_some_and(|(call, _)| call.arguments == plan_arguments(plan))
     }

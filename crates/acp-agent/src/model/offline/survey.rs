@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
-use crate::text::one_line;
+use crate::text::first_line;
 use crate::tools::read::without_line_numbers;
 
 /// The maximum number of words of a goal that are searched for.
 const MAX_WORDS: usize = 4;
 
 /// Returns the words of a goal that are worth searching for: long words and identifiers.
-pub(super) fn words(goal: &str) -> Vec<String> {
+pub(super) fn search_words(goal: &str) -> Vec<String> {
     const COMMON_WORDS: [&str; 16] = [
         "about", "after", "before", "change", "create", "delete", "every", "should", "their",
         "there", "these", "those", "where", "which", "while", "would",
@@ -27,7 +27,7 @@ pub(super) fn words(goal: &str) -> Vec<String> {
     words
 }
 
-pub(super) fn quoted(words: &[String]) -> String {
+pub(super) fn quote_words(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|word| format!("“{word}”")).collect();
     words.join(", ")
 }
@@ -101,7 +101,7 @@ pub(super) fn survey(
         });
         match line {
             Some(line) => {
-                let line = one_line(line.trim_start_matches(['#', ' ']));
+                let line = first_line(line.trim_start_matches(['#', ' ']));
                 text.push_str(&format!("- `{name}` begins with: {line}\n"));
             }
             None => text.push_str(&format!("- `{name}`\n")),

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::calls::CallAssembler;
-use super::convert::{AssistantTurn, CallResult, ProviderTurn, texts};
+use super::convert::{AssistantTurn, CallResult, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed, parse, said, thought,
-    tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed_error, parse, text_part,
+    thought_part, token_count,
 };
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
@@ -25,7 +25,7 @@ const DEFAULT_MAX_TOKENS: u32 = 32_000;
 const MIN_THINKING_BUDGET: u32 = 1024;
 
 /// Returns the body of a request.
-pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let most = request.max_output.unwrap_or(DEFAULT_MAX_TOKENS);
     let mut messages: Vec<Value> = request.turns.iter().map(to_message).collect();
     add_cache_control(messages.last_mut());
@@ -87,7 +87,7 @@ fn add_cache_control(message: Option<&mut Value>) {
 
 fn to_message(turn: &ProviderTurn<'_>) -> Value {
     match turn {
-        ProviderTurn::User(parts) => match texts(parts) {
+        ProviderTurn::User(parts) => match join_texts(parts) {
             Some(text) => json!({"role": "user", "content": text}),
             None => {
                 json!({"role": "user", "content": parts.iter().map(to_part).collect::<Value>()})
@@ -122,7 +122,7 @@ fn assistant_blocks(said: &AssistantTurn<'_>) -> Value {
     let calls = said.calls.iter().map(|call| {
         json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": call.arguments})
     });
-    said.sealed
+    said.opaque_parts
         .iter()
         .cloned()
         .chain(text)
@@ -198,7 +198,7 @@ pub(super) struct AnthropicDecoder {
     /// The current block. Blocks never overlap.
     block: AnthropicBlock,
     /// The thinking blocks, as they must be sent back in later rounds.
-    sealed: Vec<Value>,
+    opaque_parts: Vec<Value>,
     has_thought: bool,
     usage: Option<TokenUsage>,
     stop: Option<String>,
@@ -244,7 +244,7 @@ impl AnthropicDecoder {
         Self {
             calls: CallAssembler::new(before),
             block: AnthropicBlock::Other,
-            sealed: Vec::new(),
+            opaque_parts: Vec::new(),
             has_thought: false,
             usage: None,
             stop: None,
@@ -261,7 +261,7 @@ impl AnthropicDecoder {
         match kind.as_str() {
             "text" => {
                 self.block = AnthropicBlock::Text;
-                Some(said(take("text")).into_iter().collect())
+                Some(text_part(take("text")).into_iter().collect())
             }
             "thinking" => {
                 let (text, signature) = (take("thinking"), take("signature"));
@@ -270,14 +270,14 @@ impl AnthropicDecoder {
                     signature: signature.unwrap_or_default(),
                 };
                 self.has_thought = true;
-                Some(thought(text).into_iter().collect())
+                Some(thought_part(text).into_iter().collect())
             }
             "redacted_thinking" => {
                 self.block = AnthropicBlock::Other;
                 self.has_thought = true;
                 let data = take("data")?;
                 let size = data.len();
-                self.sealed
+                self.opaque_parts
                     .push(json!({"type": "redacted_thinking", "data": data}));
                 Some(vec![DecodedPart::BufferedBytes(size)])
             }
@@ -285,7 +285,7 @@ impl AnthropicDecoder {
                 let id = take("id").unwrap_or_default();
                 let tool = take("name")?;
                 self.block = AnthropicBlock::Call(self.calls.len());
-                Some(self.calls.begin(id, tool))
+                Some(self.calls.begin_call(id, tool))
             }
             _ => {
                 self.block = AnthropicBlock::Other;
@@ -296,10 +296,10 @@ impl AnthropicDecoder {
 
     fn add_delta(&mut self, delta: AnthropicDelta) -> Option<Vec<DecodedPart>> {
         Some(match &mut self.block {
-            AnthropicBlock::Text => vec![said(Some(delta.text?))?],
+            AnthropicBlock::Text => vec![text_part(Some(delta.text?))?],
             AnthropicBlock::Call(call) => {
                 let call = *call;
-                let more = self.calls.write(call, &delta.partial_json?);
+                let more = self.calls.append_arguments(call, &delta.partial_json?);
                 more.into_iter().collect()
             }
             AnthropicBlock::Thinking {
@@ -311,7 +311,7 @@ impl AnthropicDecoder {
                     return Some(vec![DecodedPart::BufferedBytes(more.len())]);
                 }
                 so_far.push_str(delta.thinking.as_deref().unwrap_or_default());
-                thought(delta.thinking).into_iter().collect()
+                thought_part(delta.thinking).into_iter().collect()
             }
             AnthropicBlock::Other => Vec::new(),
         })
@@ -323,7 +323,7 @@ impl AnthropicDecoder {
             std::mem::replace(&mut self.block, AnthropicBlock::Other)
             && !signature.is_empty()
         {
-            self.sealed.push(json!({
+            self.opaque_parts.push(json!({
                 "type": "thinking",
                 "thinking": thought,
                 "signature": signature,
@@ -337,7 +337,7 @@ impl AnthropicDecoder {
             return;
         };
         let used = self.usage.get_or_insert_default();
-        let count = |name: &str| tokens(&usage, name);
+        let count = |name: &str| token_count(&usage, name);
         let read = count("/cache_read_input_tokens");
         let write = count("/cache_creation_input_tokens");
         if let Some(fresh) = count("/input_tokens") {
@@ -362,7 +362,7 @@ impl AnthropicDecoder {
         };
         finish(StreamEnd {
             has_thought: self.has_thought,
-            sealed: Value::Array(std::mem::take(&mut self.sealed)),
+            opaque_parts: Value::Array(std::mem::take(&mut self.opaque_parts)),
             calls: self.calls.finish(),
             usage: self.usage,
             stop,
@@ -371,7 +371,7 @@ impl AnthropicDecoder {
 }
 
 impl EventDecoder for AnthropicDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
+    fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         if event.name == "error" {
             let reported = serde_json::from_str(&event.data);
             let text = |_| Value::String(event.data.clone());
@@ -379,7 +379,7 @@ impl EventDecoder for AnthropicDecoder {
         }
         let read: AnthropicEvent = parse(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
-        let missing = |part: &str| malformed(event, &format!("{part} is missing"));
+        let missing = |part: &str| malformed_error(event, &format!("{part} is missing"));
         match kind {
             "message_start" => self.add_usage(read.message.and_then(|message| message.usage)),
             "message_delta" => {

@@ -9,9 +9,9 @@ pub struct RetryPolicy {
     pub tries: u32,
     /// The maximum wait before the second attempt. It doubles with each further attempt. The actual wait is random, but
     /// at least half of the maximum. If the provider asks for a certain wait, that is used instead.
-    pub first: Duration,
+    pub first_delay: Duration,
     /// The maximum length of a wait. If the provider asks for a longer one, there is no retry.
-    pub longest: Duration,
+    pub max_delay: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -19,8 +19,8 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             tries: 4,
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(60),
+            first_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(60),
         }
     }
 }
@@ -31,7 +31,7 @@ pub(super) struct Backoff {
     /// The number of attempts so far.
     tries: u32,
     /// Returns a random number that is at least 0 and less than 1.
-    chance: fn() -> f64,
+    random: fn() -> f64,
 }
 
 /// The decision whether to retry after a failure that may be temporary.
@@ -50,7 +50,7 @@ impl Backoff {
         Self {
             retries,
             tries: 0,
-            chance: fastrand::f64,
+            random: fastrand::f64,
         }
     }
 
@@ -60,17 +60,17 @@ impl Backoff {
     }
 
     /// Returns the number of the next attempt, and the maximum number of attempts.
-    pub(super) fn next(&self) -> (u32, u32) {
+    pub(super) fn next_attempt(&self) -> (u32, u32) {
         (self.tries.saturating_add(1), self.retries.tries)
     }
 
     /// Decides what to do after a failure. `asked_for` is the wait that the provider asks for, if any.
-    pub(super) fn wait(&self, asked_for: Option<Duration>) -> RetryDecision {
+    pub(super) fn decide_retry(&self, asked_for: Option<Duration>) -> RetryDecision {
         if self.tries >= self.retries.tries {
             return RetryDecision::GiveUp;
         }
         match asked_for {
-            Some(time) if time > self.retries.longest => RetryDecision::TooLong(time),
+            Some(time) if time > self.retries.max_delay => RetryDecision::TooLong(time),
             Some(time) => RetryDecision::After(time),
             None => RetryDecision::After(self.default_delay()),
         }
@@ -80,9 +80,9 @@ impl Backoff {
     /// failed together do not retry together.
     fn default_delay(&self) -> Duration {
         let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
-        let longest = self.retries.first.saturating_mul(doubled);
-        let half = longest.min(self.retries.longest) / 2;
-        half + half.mul_f64((self.chance)().clamp(0.0, 1.0))
+        let longest = self.retries.first_delay.saturating_mul(doubled);
+        let half = longest.min(self.retries.max_delay) / 2;
+        half + half.mul_f64((self.random)().clamp(0.0, 1.0))
     }
 }
 
@@ -93,16 +93,16 @@ mod tests {
     fn waits(chance: fn() -> f64) -> Vec<RetryDecision> {
         let retries = RetryPolicy {
             tries: 5,
-            first: Duration::from_secs(2),
-            longest: Duration::from_secs(10),
+            first_delay: Duration::from_secs(2),
+            max_delay: Duration::from_secs(10),
         };
         let mut backoff = Backoff {
-            chance,
+            random: chance,
             ..Backoff::new(retries)
         };
         let wait = |_| {
             backoff.begin_attempt();
-            backoff.wait(None)
+            backoff.decide_retry(None)
         };
         (0..5).map(wait).collect()
     }
@@ -132,8 +132,8 @@ mod tests {
         let retries = RetryPolicy::default();
         let mut backoff = Backoff::new(retries);
         backoff.begin_attempt();
-        assert_eq!(backoff.next(), (2, retries.tries));
-        let wait = |seconds| backoff.wait(Some(Duration::from_secs(seconds)));
+        assert_eq!(backoff.next_attempt(), (2, retries.tries));
+        let wait = |seconds| backoff.decide_retry(Some(Duration::from_secs(seconds)));
         assert_eq!(wait(0), RetryDecision::After(Duration::ZERO));
         assert_eq!(wait(60), RetryDecision::After(Duration::from_secs(60)));
         assert_eq!(wait(61), RetryDecision::TooLong(Duration::from_secs(61)));

@@ -36,7 +36,7 @@ impl CallAssembler {
     }
 
     /// Returns an id for the next call, for wire formats in which calls have no ids.
-    pub(super) fn unnamed(&self, tool: &str) -> String {
+    pub(super) fn generate_id(&self, tool: &str) -> String {
         format!(
             "call#{tool}#{}",
             self.finished_count + self.partial_calls.len()
@@ -44,7 +44,7 @@ impl CallAssembler {
     }
 
     /// Starts a call, whose arguments follow in pieces.
-    pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
+    pub(super) fn begin_call(&mut self, id: String, tool: String) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
         let names = DecodedPart::BufferedBytes(id.len());
         self.partial_calls.push(PartialCall {
@@ -57,12 +57,17 @@ impl CallAssembler {
     }
 
     /// Adds a call that arrived as a whole.
-    pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<DecodedPart> {
+    pub(super) fn push_complete(
+        &mut self,
+        id: String,
+        tool: String,
+        arguments: Value,
+    ) -> Vec<DecodedPart> {
         let call = self.partial_calls.len();
-        let mut parts = self.begin(id, tool);
+        let mut parts = self.begin_call(id, tool);
         match arguments {
             // The text of the arguments, not yet parsed.
-            Value::String(written) => parts.extend(self.write(call, &written)),
+            Value::String(written) => parts.extend(self.append_arguments(call, &written)),
             whole => {
                 if !whole.is_null() {
                     let arguments = whole.to_string();
@@ -78,7 +83,7 @@ impl CallAssembler {
     }
 
     /// Appends text to the arguments of a call. Calls are counted from 0.
-    pub(super) fn write(&mut self, call: usize, more: &str) -> Option<DecodedPart> {
+    pub(super) fn append_arguments(&mut self, call: usize, more: &str) -> Option<DecodedPart> {
         let open = self
             .partial_calls
             .get_mut(call)
@@ -89,7 +94,7 @@ impl CallAssembler {
     }
 
     /// Returns `true` if no part of a call's arguments has arrived yet.
-    pub(super) fn is_blank(&self, call: usize) -> bool {
+    pub(super) fn has_no_arguments(&self, call: usize) -> bool {
         let open = self.partial_calls.get(call);
         open.is_some_and(|open| open.arguments_text.is_empty() && open.complete_arguments.is_none())
     }
@@ -177,10 +182,10 @@ mod tests {
         let mut calls = CallAssembler::new(7);
         for (id, tool, arguments) in pieces {
             let call = calls.continued_call(id, tool).unwrap_or_else(|| {
-                calls.begin((*id).to_owned(), (*tool).to_owned());
+                calls.begin_call((*id).to_owned(), (*tool).to_owned());
                 calls.len() - 1
             });
-            calls.write(call, arguments);
+            calls.append_arguments(call, arguments);
         }
         finished(calls)
     }
@@ -220,17 +225,21 @@ mod tests {
             let arguments = arguments.to_owned();
             DecodedPart::Step(Step::CallDelta { call, arguments })
         };
-        let begin =
-            |calls: &mut CallAssembler, id: &str| calls.begin(id.to_owned(), "read".to_owned());
+        let begin = |calls: &mut CallAssembler, id: &str| {
+            calls.begin_call(id.to_owned(), "read".to_owned())
+        };
         assert_eq!(begin(&mut calls, "x")[0], begins(0));
-        assert!(calls.is_blank(0));
-        assert_eq!(calls.write(0, ""), None);
-        assert_eq!(calls.write(0, "{\"a\""), Some(writes(0, "{\"a\"")));
+        assert!(calls.has_no_arguments(0));
+        assert_eq!(calls.append_arguments(0, ""), None);
+        assert_eq!(
+            calls.append_arguments(0, "{\"a\""),
+            Some(writes(0, "{\"a\""))
+        );
         assert_eq!(begin(&mut calls, "y")[0], begins(1));
-        assert_eq!(calls.write(0, ":1}"), Some(writes(0, ":1}")));
-        assert!(!calls.is_blank(0) && calls.is_blank(1));
-        assert_eq!(calls.write(2, "lost"), None);
-        let whole = calls.whole("z".to_owned(), "read".to_owned(), json!({"a": 1}));
+        assert_eq!(calls.append_arguments(0, ":1}"), Some(writes(0, ":1}")));
+        assert!(!calls.has_no_arguments(0) && calls.has_no_arguments(1));
+        assert_eq!(calls.append_arguments(2, "lost"), None);
+        let whole = calls.push_complete("z".to_owned(), "read".to_owned(), json!({"a": 1}));
         assert_eq!(
             (&whole[0], &whole[2]),
             (&begins(2), &writes(2, "{\"a\":1}"))
@@ -265,8 +274,8 @@ mod tests {
         assert_eq!(calls[0].2, json!("{\"path\": "));
         assert_eq!(calls[1].2, json!("[1]"));
         let mut calls = CallAssembler::new(0);
-        calls.whole("x".to_owned(), "read".to_owned(), json!([1]));
-        calls.whole("y".to_owned(), "read".to_owned(), Value::Null);
+        calls.push_complete("x".to_owned(), "read".to_owned(), json!([1]));
+        calls.push_complete("y".to_owned(), "read".to_owned(), Value::Null);
         let calls = finished(calls);
         assert_eq!((&calls[0].2, &calls[1].2), (&json!("[1]"), &json!({})));
     }
@@ -275,8 +284,8 @@ mod tests {
     fn calls_that_have_no_names_get_some() {
         let mut calls = CallAssembler::new(7);
         for path in ["a", "b"] {
-            let id = calls.unnamed("read");
-            calls.whole(id, "read".to_owned(), json!({ "path": path }));
+            let id = calls.generate_id("read");
+            calls.push_complete(id, "read".to_owned(), json!({ "path": path }));
         }
         let calls = finished(calls);
         assert_eq!(calls[0].0, "call#read#7");

@@ -62,7 +62,7 @@ impl Price {
 
     /// Returns the cost of `usage` in billionths of a US dollar, as an integer so that large sums are exact.
     #[must_use]
-    pub fn of(&self, usage: &TokenUsage) -> u64 {
+    pub fn cost(&self, usage: &TokenUsage) -> u64 {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         let fresh = usage.input.saturating_sub(cached);
         let (input, output) = match self.long {
@@ -194,7 +194,7 @@ const GEMINI: &[CatalogueEntry] = &[
 
 /// Returns the names of the models that are offered to every user with a key for the provider. The first one is the
 /// default: a good model that is not the most expensive.
-pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
+pub(crate) fn offered_models(provider: Provider) -> &'static [&'static str] {
     match provider {
         Provider::Anthropic => &[
             "claude-sonnet-4-6",
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn what_is_offered_is_known() {
         for provider in Provider::ALL {
-            for name in offered(provider) {
+            for name in offered_models(provider) {
                 assert!(find(provider, name).is_some(), "{name}");
             }
         }
@@ -327,13 +327,13 @@ mod tests {
             ..TokenUsage::default()
         };
         // Uncached input 1.2, cache read 0.15, cache write 0.375, output 1.5.
-        assert_eq!(price.of(&usage), 3_225_000_000);
+        assert_eq!(price.cost(&usage), 3_225_000_000);
         let long = Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5);
         let usage = TokenUsage {
             input: 300_000,
             output: 1000,
             ..TokenUsage::default()
         };
-        assert_eq!(long.of(&usage), 1_218_000_000);
+        assert_eq!(long.cost(&usage), 1_218_000_000);
     }
 }

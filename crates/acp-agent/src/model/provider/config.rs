@@ -51,7 +51,7 @@ pub struct ProviderModel {
     /// shown to the user. A model that has one requires a key.
     pub key_variable: Option<String>,
     /// Why the key file, which may contain the model's key, could not be read. `None` if it was read.
-    pub(crate) keys_unread: Option<String>,
+    pub(crate) key_file_error: Option<String>,
     /// The thought level for sessions that do not set one.
     pub thought: Option<ThoughtLevel>,
     /// The maximum number of tokens in a conversation and its response together, if it differs from the catalogue.
@@ -78,7 +78,7 @@ impl ProviderModel {
             base_url: None,
             key: None,
             key_variable: None,
-            keys_unread: None,
+            key_file_error: None,
             thought: None,
             context_window: None,
             max_output: None,
@@ -158,10 +158,10 @@ impl ProviderModel {
     /// Returns the account that the model's key belongs to.
     #[must_use]
     pub fn account(&self) -> Account {
-        match (&self.base_url, self.address()) {
+        match (&self.base_url, self.parsed_url()) {
             (None, _) => self.provider.into(),
-            (Some(_), Ok(address)) => Account::at(self.provider, address),
-            (Some(text), Err(_)) => Account::at(self.provider, text),
+            (Some(_), Ok(address)) => Account::for_url(self.provider, address),
+            (Some(text), Err(_)) => Account::for_url(self.provider, text),
         }
     }
 
@@ -170,14 +170,14 @@ impl ProviderModel {
     /// # Errors
     /// The name, the URL or the key is not valid.
     pub fn check(&self) -> Result<(), ModelError> {
-        self.address().map(drop)
+        self.parsed_url().map(drop)
     }
 
     /// Returns the base URL of the API, with a trailing `/`.
     ///
     /// # Errors
     /// The URL, the name or the key is not valid.
-    pub(super) fn address(&self) -> Result<Url, ModelError> {
+    pub(super) fn parsed_url(&self) -> Result<Url, ModelError> {
         let unusable = |why: String| ModelError::new(format!("the model {self}: {why}"));
         // The name becomes part of the URL.
         let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
@@ -186,7 +186,7 @@ impl ProviderModel {
         }
         let key = self.key.as_ref().map_or("", Secret::reveal);
         if HeaderValue::from_str(key).is_err() {
-            return Err(ModelError::of(
+            return Err(ModelError::with_kind(
                 ModelErrorKind::Unauthorized,
                 format!(
                     "invalid characters in the key for model {self}; check {}",
@@ -252,7 +252,9 @@ mod tests {
 
     fn address(text: &str) -> String {
         let model = ProviderModel::new(Provider::OpenAi, "m").base_url(text);
-        model.address().map_or_else(|e| e.to_string(), Into::into)
+        model
+            .parsed_url()
+            .map_or_else(|e| e.to_string(), Into::into)
     }
 
     #[test]
@@ -283,7 +285,7 @@ mod tests {
             assert!(wrong.parse::<ProviderModel>().is_err(), "{wrong}");
         }
         let strange = ProviderModel::new(Provider::Gemini, "a b");
-        assert!(strange.address().is_err());
+        assert!(strange.parsed_url().is_err());
     }
 
     #[test]
@@ -331,7 +333,7 @@ mod tests {
     fn a_key_is_never_shown() {
         let model = ProviderModel::new(Provider::OpenAi, "m").key(Secret::new(" sk-1\n2 "));
         assert!(!format!("{model:?}").contains("sk-1"));
-        let error = model.address().unwrap_err();
+        let error = model.parsed_url().unwrap_err();
         assert_eq!(error.kind, ModelErrorKind::Unauthorized);
         assert!(!error.message.contains("sk-1"), "{error}");
     }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use acp::v1::ImageContent;
 use serde_json::{Value, json};
 
-use super::prompt::{PromptPart, TargetModel, picture, prompt};
+use super::prompt::{PromptPart, TargetModel, convert_image, convert_prompt};
 use super::wire_format::WireFormat;
 use crate::model::message::{ModelMessage, OpaqueParts, ToolRequest};
 
@@ -41,7 +41,7 @@ pub(super) struct AssistantTurn<'a> {
     pub(super) thought: Option<&'a str>,
     pub(super) calls: Vec<PriorCall<'a>>,
     /// The opaque parts, if they were made by the same model.
-    pub(super) sealed: &'a [Value],
+    pub(super) opaque_parts: &'a [Value],
     /// Whether the round belongs to the current turn.
     pub(super) is_current_turn: bool,
 }
@@ -107,7 +107,7 @@ struct UnansweredCall<'a> {
 }
 
 /// Converts a conversation to turns.
-pub(super) fn turns<'a>(
+pub(super) fn to_turns<'a>(
     target: TargetModel<'_>,
     conversation: &'a [ModelMessage],
 ) -> Vec<ProviderTurn<'a>> {
@@ -130,7 +130,7 @@ pub(super) fn turns<'a>(
             }
             ModelMessage::User(content) => {
                 turns.extend(take_results(target, &mut open));
-                push_user_parts(&mut turns, prompt(target, content));
+                push_user_parts(&mut turns, convert_prompt(target, content));
             }
             ModelMessage::Assistant {
                 text,
@@ -167,7 +167,7 @@ pub(super) fn turns<'a>(
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
                     thought: own_thought.then_some(thought),
                     calls: prior_calls,
-                    sealed: sealed.map_or(&[], OpaqueParts::list),
+                    opaque_parts: sealed.map_or(&[], OpaqueParts::as_slice),
                     is_current_turn: n >= old,
                 }));
             }
@@ -200,11 +200,9 @@ fn take_results<'a>(
             let text = format!("(Image returned by the tool `{}`.)", call.tool);
             pictures.push(PromptPart::Text(text.into()));
         }
-        pictures.extend(
-            call.images
-                .iter()
-                .map(|image| picture(target, &image.mime_type, &image.data, image.uri.as_deref())),
-        );
+        pictures.extend(call.images.iter().map(|image| {
+            convert_image(target, &image.mime_type, &image.data, image.uri.as_deref())
+        }));
         results.push(CallResult {
             id: call.provider_id,
             tool: call.tool,
@@ -249,7 +247,7 @@ fn object_arguments(call: &ToolRequest) -> Cow<'_, Value> {
 }
 
 /// Joins the texts of the user. Returns `None` if there is anything other than text.
-pub(super) fn texts<'a>(parts: &'a [PromptPart<'a>]) -> Option<Cow<'a, str>> {
+pub(super) fn join_texts<'a>(parts: &'a [PromptPart<'a>]) -> Option<Cow<'a, str>> {
     let texts: Option<Vec<&str>> = parts
         .iter()
         .map(|part| match part {
@@ -346,7 +344,10 @@ mod tests {
             user("2"),
             called(&["b"]),
         ];
-        let prior_calls = outline(&turns(target(WireFormat::AnthropicMessages), &conversation));
+        let prior_calls = outline(&to_turns(
+            target(WireFormat::AnthropicMessages),
+            &conversation,
+        ));
         assert_eq!(
             prior_calls,
             [
@@ -368,7 +369,7 @@ mod tests {
             panic!("it is a result");
         };
         pictured.images = vec![ImageContent::new("aGk=", "image/png")];
-        let silent = ModelMessage::said(" ");
+        let silent = ModelMessage::from_text(" ");
         let conversation = [
             user("1"),
             user("2"),
@@ -379,7 +380,7 @@ mod tests {
             user("4"),
         ];
         for format in WireFormat::ALL {
-            let prior_calls = turns(target(format), &conversation);
+            let prior_calls = to_turns(target(format), &conversation);
             let roles = [
                 matches!(prior_calls[0], ProviderTurn::User(_)),
                 matches!(prior_calls[1], ProviderTurn::Assistant(_)),
@@ -402,14 +403,14 @@ mod tests {
         result.images = vec![ImageContent::new("aGk=", "image/png")];
         let conversation = [user("1"), called(&["a"]), ModelMessage::ToolResult(result)];
         let mut target = target(WireFormat::AnthropicMessages);
-        let prior_calls = outline(&turns(target, &conversation));
+        let prior_calls = outline(&to_turns(target, &conversation));
         assert_eq!(prior_calls[2], "a: of a");
         assert!(
             prior_calls[3].contains("does not support images"),
             "{prior_calls:?}"
         );
         target.takes_images = true;
-        let prior_calls = outline(&turns(target, &conversation));
+        let prior_calls = outline(&to_turns(target, &conversation));
         assert!(prior_calls[3].ends_with(", <image/png>"), "{prior_calls:?}");
     }
 
@@ -429,18 +430,21 @@ mod tests {
         };
         let target = target(WireFormat::AnthropicMessages);
         let (own, anothers) = (by("me"), by("another"));
-        let prior_calls = turns(target, &own);
+        let prior_calls = to_turns(target, &own);
         let ProviderTurn::Assistant(said) = &prior_calls[1] else {
             panic!("{prior_calls:?}");
         };
-        assert_eq!(said.sealed[0]["signature"], "s");
+        assert_eq!(said.opaque_parts[0]["signature"], "s");
         assert_eq!((said.text, said.thought), (Some("Yes"), Some("Hm")));
         assert_eq!(*said.calls[0].arguments, json!({"unreadable": "no JSON"}));
-        let prior_calls = turns(target, &anothers);
+        let prior_calls = to_turns(target, &anothers);
         let ProviderTurn::Assistant(said) = &prior_calls[1] else {
             panic!("{prior_calls:?}");
         };
-        assert!(said.sealed.is_empty() && said.thought.is_none(), "{said:?}");
+        assert!(
+            said.opaque_parts.is_empty() && said.thought.is_none(),
+            "{said:?}"
+        );
         assert!(lacks_thoughts(target, &anothers));
         assert!(!lacks_thoughts(target, &own));
     }
@@ -454,10 +458,10 @@ mod tests {
             sealed: Some(OpaqueParts::new("me", json!([{"call": 0}]))),
         };
         let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
-        let prior_calls = turns(target(WireFormat::OpenAiResponses), &conversation);
+        let prior_calls = to_turns(target(WireFormat::OpenAiResponses), &conversation);
         let said = prior_calls.iter().filter_map(|turn| match turn {
             ProviderTurn::Assistant(said) => {
-                Some((said.thought, said.sealed.len(), said.is_current_turn))
+                Some((said.thought, said.opaque_parts.len(), said.is_current_turn))
             }
             _ => None,
         });

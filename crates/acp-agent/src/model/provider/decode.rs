@@ -24,11 +24,11 @@ pub(super) trait EventDecoder: Send {
     ///
     /// # Errors
     /// The event reports an error, or is not valid in the format.
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError>;
+    fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError>;
 
     /// Handles a stream that ended without a marker for the end of the response. Returns the final steps if the
     /// response is complete anyway.
-    fn cut(&mut self) -> Option<Vec<DecodedPart>> {
+    fn end_of_stream(&mut self) -> Option<Vec<DecodedPart>> {
         None
     }
 }
@@ -62,11 +62,11 @@ pub(super) enum DecodeError {
 
 /// Parses the JSON of an event.
 pub(super) fn parse<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, DecodeError> {
-    serde_json::from_str(&event.data).map_err(|e| malformed(event, &e.to_string()))
+    serde_json::from_str(&event.data).map_err(|e| malformed_error(event, &e.to_string()))
 }
 
 /// Creates the error for an event that is invalid in its format.
-pub(super) fn malformed(event: &SseEvent, why: &str) -> DecodeError {
+pub(super) fn malformed_error(event: &SseEvent, why: &str) -> DecodeError {
     DecodeError::Malformed(
         why.to_owned(),
         event.data.chars().take(MAX_EXCERPT_CHARS).collect(),
@@ -116,7 +116,7 @@ pub(super) struct StreamEnd {
     /// Whether the response contains thoughts.
     pub(super) has_thought: bool,
     /// Opaque data that the model requires back.
-    pub(super) sealed: Value,
+    pub(super) opaque_parts: Value,
     pub(super) calls: Vec<ToolRequest>,
     pub(super) usage: Option<TokenUsage>,
     pub(super) stop: StopReason,
@@ -128,9 +128,9 @@ pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
     // Even an empty value is needed: it shows which model these thoughts and calls are from.
     if end.has_thought
         || !end.calls.is_empty()
-        || end.sealed.as_array().is_some_and(|s| !s.is_empty())
+        || end.opaque_parts.as_array().is_some_and(|s| !s.is_empty())
     {
-        all.push(DecodedPart::OpaquePart(end.sealed));
+        all.push(DecodedPart::OpaquePart(end.opaque_parts));
     }
     all.extend(end.calls.into_iter().map(Step::Call).map(DecodedPart::Step));
     all.extend(end.usage.map(Step::Usage).map(DecodedPart::Step));
@@ -139,25 +139,25 @@ pub(super) fn finish(end: StreamEnd) -> Vec<DecodedPart> {
 }
 
 /// Returns a step with this text, unless it is empty.
-pub(super) fn said(text: Option<String>) -> Option<DecodedPart> {
+pub(super) fn text_part(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Text).map(DecodedPart::Step)
 }
 
 /// Returns a step with this thought, unless it is empty.
-pub(super) fn thought(text: Option<String>) -> Option<DecodedPart> {
+pub(super) fn thought_part(text: Option<String>) -> Option<DecodedPart> {
     let text = text.filter(|text| !text.is_empty());
     text.map(Step::Thought).map(DecodedPart::Step)
 }
 
 /// Returns a number of tokens from the usage report, given its JSON pointer.
-pub(super) fn tokens(usage: &Value, pointer: &str) -> Option<u64> {
+pub(super) fn token_count(usage: &Value, pointer: &str) -> Option<u64> {
     usage.pointer(pointer).and_then(Value::as_u64)
 }
 
 impl OpaqueParts {
     /// Returns the JSON array as a slice, or an empty slice for any other value.
-    pub(super) fn list(&self) -> &[Value] {
+    pub(super) fn as_slice(&self) -> &[Value] {
         self.parts.as_array().map_or(&[], Vec::as_slice)
     }
 }
@@ -178,7 +178,7 @@ pub(super) mod tests {
                 name: name.unwrap_or_default().to_owned(),
                 data: event.to_string(),
             };
-            all.extend(decoder.event(&event)?);
+            all.extend(decoder.decode(&event)?);
         }
         Ok(all)
     }

@@ -52,7 +52,7 @@ pub(super) enum ExchangeError {
 
 impl Exchange {
     /// Sends the request and waits until the response starts.
-    pub(super) async fn begin(http_request: HttpRequest) -> Result<Self, ExchangeError> {
+    pub(super) async fn send(http_request: HttpRequest) -> Result<Self, ExchangeError> {
         let idle_timeout = http_request.idle_timeout;
         let json = HeaderValue::from_static("application/json");
         let request = http_request
@@ -73,7 +73,7 @@ impl Exchange {
         Ok(Self {
             response,
             reader: SseReader::new(http_request.max_bytes),
-            idle_timeout: idle_timeout,
+            idle_timeout,
         })
     }
 
@@ -98,7 +98,7 @@ impl Exchange {
 
     /// Reads what follows the last event, which should be nothing. The connection can be reused for the next request
     /// only after the response has been read to its end.
-    pub(super) async fn end(mut self) {
+    pub(super) async fn drain(mut self) {
         let reading = async {
             let mut left = DRAIN_BYTES;
             while let Ok(Some(piece)) = self.response.chunk().await {

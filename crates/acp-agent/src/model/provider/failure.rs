@@ -20,7 +20,7 @@ use crate::text::head;
 pub(super) struct ModelFailure {
     pub(super) error: ModelError,
     /// The message without advice, which is shown during a retry.
-    pub(super) plain: String,
+    pub(super) summary: String,
     pub(super) again: RetryAdvice,
 }
 
@@ -51,23 +51,23 @@ impl FailedModel<'_> {
         todo: &str,
     ) -> ModelFailure {
         let plain = format!("{} at {}: {what}", self.model, self.address);
-        let plain = self.without_key(plain);
+        let plain = self.redact_key(plain);
         let text = match todo {
             "" => plain.clone(),
             todo => format!("{plain}; {todo}"),
         };
         ModelFailure {
-            error: ModelError::of(kind, text),
-            plain,
+            error: ModelError::with_kind(kind, text),
+            summary: plain,
             again,
         }
     }
 
     /// Creates the failure for a response that was cut off or is invalid.
-    pub(super) fn broken_answer(&self, what: &str) -> ModelFailure {
+    pub(super) fn invalid_response(&self, what: &str) -> ModelFailure {
         let again = RetryAdvice::After(None);
         self.model_failure(
-            ModelErrorKind::Broken,
+            ModelErrorKind::InvalidResponse,
             again,
             what,
             "continue the conversation, or try again",
@@ -75,7 +75,7 @@ impl FailedModel<'_> {
     }
 
     /// Removes the key from a provider's message, because some providers repeat the key that they reject.
-    fn without_key(&self, text: String) -> String {
+    fn redact_key(&self, text: String) -> String {
         match self
             .model
             .key
@@ -92,10 +92,10 @@ impl FailedModel<'_> {
         match fault {
             DecodeError::Reported(body) => self.event_failure(body),
             DecodeError::Malformed(why, event) => {
-                self.broken_answer(&format!("invalid response: {why} in {event:?}"))
+                self.invalid_response(&format!("invalid response: {why} in {event:?}"))
             }
             DecodeError::UnexpectedEnd(reason) => {
-                self.broken_answer(&format!("the response ended with {reason}"))
+                self.invalid_response(&format!("the response ended with {reason}"))
             }
         }
     }
@@ -121,14 +121,14 @@ impl FailedModel<'_> {
                 "try again, or try another model",
             ),
             ExchangeError::IdleTimeout => {
-                self.broken_answer(&format!("the response stalled: no data for {seconds} s"))
+                self.invalid_response(&format!("the response stalled: no data for {seconds} s"))
             }
             ExchangeError::Status(status, headers, body) => {
                 self.status_failure(*status, headers, body)
             }
             ExchangeError::TooLarge(most) => self.model_failure(
                 // A retry would return an event of the same size.
-                ModelErrorKind::Broken,
+                ModelErrorKind::InvalidResponse,
                 RetryAdvice::Never,
                 &format!("an event in the response is larger than {most} bytes"),
                 "check that the address is a model API",
@@ -146,7 +146,7 @@ impl FailedModel<'_> {
         }
         if !error.is_connect() {
             // The connection was made, so it broke before or during the response.
-            return self.broken_answer(&format!("connection lost: {}", chain(error)));
+            return self.invalid_response(&format!("connection lost: {}", chain(error)));
         }
         // A local server that is not running will not run a second later.
         let later = if self.is_local {
@@ -264,7 +264,7 @@ impl FailedModel<'_> {
     }
 
     pub(super) fn unauthorized(&self, what: &str) -> ModelFailure {
-        let unread = self.model.keys_unread.clone();
+        let unread = self.model.key_file_error.clone();
         let todo = unread
             .filter(|_| self.model.key.is_none())
             .unwrap_or_else(|| {
@@ -301,7 +301,7 @@ impl FailedModel<'_> {
         if busy.iter().any(|busy| report.names.contains(busy)) {
             return self.overloaded_failure(RetryAdvice::After(report.retry), &what);
         }
-        self.broken_answer(&what)
+        self.invalid_response(&what)
     }
 }
 

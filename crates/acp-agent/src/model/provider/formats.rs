@@ -9,12 +9,12 @@ use super::{anthropic_messages, gemini, openai_chat, openai_responses};
 
 impl WireFormat {
     /// Returns the body of a request.
-    pub(super) fn body(self, request: &ModelRequest<'_>) -> Value {
+    pub(super) fn request_body(self, request: &ModelRequest<'_>) -> Value {
         match self {
-            Self::AnthropicMessages => anthropic_messages::body(request),
-            Self::OpenAiChat => openai_chat::body(request),
-            Self::OpenAiResponses => openai_responses::body(request),
-            Self::Gemini => gemini::body(request),
+            Self::AnthropicMessages => anthropic_messages::request_body(request),
+            Self::OpenAiChat => openai_chat::request_body(request),
+            Self::OpenAiResponses => openai_responses::request_body(request),
+            Self::Gemini => gemini::request_body(request),
         }
     }
 

@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::CallAssembler;
-use super::convert::{AssistantTurn, CallResult, ProviderTurn, texts};
+use super::convert::{AssistantTurn, CallResult, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, said, thought, tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, text_part,
+    thought_part, token_count,
 };
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
@@ -19,7 +20,7 @@ use crate::sse::SseEvent;
 const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Returns the body of a request.
-pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let third = request.model.contains("gemini-3");
     let contents: Vec<Value> = request
         .turns
@@ -104,7 +105,7 @@ fn to_content(turn: &ProviderTurn<'_>, third: bool) -> Value {
 }
 
 fn prompt_content(parts: &[PromptPart<'_>]) -> Value {
-    if let Some(text) = texts(parts) {
+    if let Some(text) = join_texts(parts) {
         return json!([{ "text": text }]);
     }
     let parts = parts.iter().map(|part| match part {
@@ -119,7 +120,7 @@ fn prompt_content(parts: &[PromptPart<'_>]) -> Value {
 /// Returns the content of one round of the model. Each part contains its signature.
 fn assistant_content(said: &AssistantTurn<'_>, third: bool) -> Value {
     let signature = |call: Option<usize>| {
-        let mut sealed = said.sealed.iter();
+        let mut sealed = said.opaque_parts.iter();
         let call = call.map(|call| json!(call));
         sealed
             .find(|part| part.get("call") == call.as_ref())
@@ -245,16 +246,16 @@ impl GeminiDecoder {
                     .push(json!({"call": n, "signature": signature}));
             }
             let id = call.id.filter(|id| !id.is_empty());
-            let id = id.unwrap_or_else(|| self.calls.unnamed(&call.name));
-            decoded.extend(self.calls.whole(id, call.name, call.args));
+            let id = id.unwrap_or_else(|| self.calls.generate_id(&call.name));
+            decoded.extend(self.calls.push_complete(id, call.name, call.args));
             return;
         }
         self.signature = piece.signature.or(self.signature.take());
         if piece.thought {
             self.has_thought = true;
-            decoded.extend(thought(piece.text));
+            decoded.extend(thought_part(piece.text));
         } else {
-            decoded.extend(said(piece.text));
+            decoded.extend(text_part(piece.text));
         }
     }
 
@@ -263,7 +264,7 @@ impl GeminiDecoder {
         let text = last.map(|signature| json!({ "signature": signature }));
         finish(StreamEnd {
             has_thought: self.has_thought,
-            sealed: self.signed_parts.drain(..).chain(text).collect(),
+            opaque_parts: self.signed_parts.drain(..).chain(text).collect(),
             calls: self.calls.finish(),
             usage: self.usage,
             stop,
@@ -273,7 +274,7 @@ impl GeminiDecoder {
 
 /// Reads the token usage. Gemini does not count thoughts as output, so they are added here.
 fn token_usage(usage: &Value) -> TokenUsage {
-    let count = |name: &str| tokens(usage, name).unwrap_or(0);
+    let count = |name: &str| token_count(usage, name).unwrap_or(0);
     let thought = count("/thoughtsTokenCount");
     let prompt = count("/promptTokenCount");
     TokenUsage {
@@ -286,7 +287,7 @@ fn token_usage(usage: &Value) -> TokenUsage {
 }
 
 impl EventDecoder for GeminiDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
+    fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         let read: GeminiEvent = parse(event)?;
         if let Some(error) = read.error {
             return Err(DecodeError::Reported(error));
@@ -436,7 +437,7 @@ mod tests {
             text: Some("Yes"),
             thought: None,
             calls: vec![call("call#read#0"), call("mine")],
-            sealed: &sealed,
+            opaque_parts: &sealed,
             is_current_turn: true,
         };
         let parts = assistant_content(&said, false);
@@ -447,7 +448,7 @@ mod tests {
         );
         assert_eq!(parts[2]["thoughtSignature"], "of the call");
         assert_eq!(parts[2]["functionCall"]["id"], "mine");
-        said.sealed = &[];
+        said.opaque_parts = &[];
         let parts = assistant_content(&said, true);
         assert_eq!(parts[1]["thoughtSignature"], PLACEHOLDER_SIGNATURE);
         assert_eq!(parts[2].get("thoughtSignature"), None);

@@ -51,9 +51,9 @@ impl HttpClients {
     }
 
     /// Records that a model rejects a parameter. Returns `true` if a retry without the parameter may succeed.
-    pub(super) fn learn_unsupported(&self, model: &str, parameter: &str) -> bool {
+    pub(super) fn record_unsupported(&self, model: &str, parameter: &str) -> bool {
         let mut refused = self.unsupported_parameters(model);
-        if !refused.learn(parameter) {
+        if !refused.record_rejected(parameter) {
             return false;
         }
         tracing::info!(

@@ -83,7 +83,7 @@ impl ModelFactory {
     }
 
     async fn fetch_list(&self, at: &ProviderModel) -> Result<Vec<u8>, String> {
-        let mut url = at.address().map_err(|e| e.to_string())?;
+        let mut url = at.parsed_url().map_err(|e| e.to_string())?;
         let client = self.http.client(&url).await?;
         url.set_path(&format!("{}models", url.path()));
         let headers = at.wire_format().headers(at.key.as_ref());

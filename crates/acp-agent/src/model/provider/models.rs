@@ -51,7 +51,7 @@ impl Model for ServedModel {
         self.window
     }
 
-    fn takes_images(&self) -> bool {
+    fn accepts_images(&self) -> bool {
         self.takes_images
     }
 

@@ -6,9 +6,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::CallAssembler;
-use super::convert::{AssistantTurn, ProviderTurn, texts};
+use super::convert::{AssistantTurn, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, said, thought, tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, parse, parts, text_part,
+    thought_part, token_count,
 };
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
@@ -17,7 +18,7 @@ use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// Returns the body of a request.
-pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let mut messages = Vec::with_capacity(request.turns.len() + 1);
     if !request.instructions.trim().is_empty() {
         messages.push(json!({"role": "system", "content": request.instructions}));
@@ -44,11 +45,11 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
         body["tools"] = tools.collect();
     }
     if let Some(level) = request.thought {
-        body["reasoning_effort"] = json!(effort(level));
+        body["reasoning_effort"] = json!(reasoning_effort(level));
     }
     if let Some(most) = request.max_output {
         // OpenAI's reasoning models reject the older name, and many compatible servers do not know the newer one.
-        let name = match reasons(request.model) {
+        let name = match is_reasoning_model(request.model) {
             true => "max_completion_tokens",
             false => "max_tokens",
         };
@@ -58,7 +59,7 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
 }
 
 /// Returns `true` if this is the name of one of OpenAI's reasoning models.
-pub(super) fn reasons(name: &str) -> bool {
+pub(super) fn is_reasoning_model(name: &str) -> bool {
     let version = |prefix: &str| {
         let rest = name.strip_prefix(prefix)?;
         rest.chars().next()?.to_digit(10)
@@ -68,7 +69,7 @@ pub(super) fn reasons(name: &str) -> bool {
 }
 
 /// Returns OpenAI's name for a thought level.
-pub(super) fn effort(level: ThoughtLevel) -> &'static str {
+pub(super) fn reasoning_effort(level: ThoughtLevel) -> &'static str {
     match level {
         ThoughtLevel::Off => "none",
         ThoughtLevel::Low => "low",
@@ -82,7 +83,7 @@ fn add_turn(messages: &mut Vec<Value>, turn: &ProviderTurn<'_>) {
     match turn {
         ProviderTurn::User(parts) => {
             // Send one string if possible: the templates of some local models do not accept a list.
-            let content = match texts(parts) {
+            let content = match join_texts(parts) {
                 Some(text) => json!(text),
                 None => parts.iter().map(to_part).collect(),
             };
@@ -208,21 +209,23 @@ impl ChatDecoder {
     fn add_delta(&mut self, delta: ChatDelta, decoded: &mut Vec<DecodedPart>) {
         let mut think = |text| {
             let before = decoded.len();
-            decoded.extend(thought(text));
+            decoded.extend(thought_part(text));
             self.has_thought |= decoded.len() > before;
         };
         think(delta.reasoning_content.or(delta.reasoning));
         match delta.content {
-            Some(ChatContent::Text(text)) => decoded.extend(said(Some(text))),
+            Some(ChatContent::Text(text)) => decoded.extend(text_part(Some(text))),
             Some(ChatContent::Parts(parts)) => {
                 for part in parts {
                     self.has_thought |= part.thinking.is_some();
                     match part.thinking {
-                        Some(ChatThinking::Text(text)) => decoded.extend(thought(Some(text))),
+                        Some(ChatThinking::Text(text)) => decoded.extend(thought_part(Some(text))),
                         Some(ChatThinking::Parts(parts)) => {
-                            decoded.extend(parts.into_iter().filter_map(|part| thought(part.text)));
+                            decoded.extend(
+                                parts.into_iter().filter_map(|part| thought_part(part.text)),
+                            );
                         }
-                        None => decoded.extend(said(part.text)),
+                        None => decoded.extend(text_part(part.text)),
                     }
                 }
             }
@@ -230,7 +233,7 @@ impl ChatDecoder {
         }
         if let Some(refusal) = delta.refusal {
             self.has_refusal = true;
-            decoded.extend(said(Some(refusal)));
+            decoded.extend(text_part(Some(refusal)));
         }
         for piece in delta.tool_calls {
             self.add_call_delta(piece, decoded);
@@ -246,7 +249,7 @@ impl ChatDecoder {
         let call = match self.calls.continued_call(&id, &tool) {
             Some(call) => call,
             None => {
-                decoded.extend(self.calls.begin(id, tool));
+                decoded.extend(self.calls.begin_call(id, tool));
                 self.calls.len().saturating_sub(1)
             }
         };
@@ -255,7 +258,7 @@ impl ChatDecoder {
             Some(Value::String(written)) => written,
             Some(whole) => whole.to_string(),
         };
-        decoded.extend(self.calls.write(call, &written));
+        decoded.extend(self.calls.append_arguments(call, &written));
     }
 
     fn finish(&mut self) -> Result<Vec<DecodedPart>, DecodeError> {
@@ -269,7 +272,7 @@ impl ChatDecoder {
         };
         Ok(finish(StreamEnd {
             has_thought: self.has_thought,
-            sealed: Value::Null,
+            opaque_parts: Value::Null,
             calls: self.calls.finish(),
             usage: self.usage,
             stop,
@@ -279,7 +282,7 @@ impl ChatDecoder {
 
 /// Reads the token usage. Returns `None` if it contains no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
-    let count = |name: &str| tokens(usage, name);
+    let count = |name: &str| token_count(usage, name);
     let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
     input.or(output)?;
     let thought = count("/completion_tokens_details/reasoning_tokens").unwrap_or(0);
@@ -293,7 +296,7 @@ fn token_usage(usage: &Value) -> Option<TokenUsage> {
 }
 
 impl EventDecoder for ChatDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
+    fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         if event.data.trim() == "[DONE]" {
             return self.finish();
         }
@@ -315,7 +318,7 @@ impl EventDecoder for ChatDecoder {
     }
 
     /// Accepts a stream that ends after a finish reason, because not all servers send `[DONE]`.
-    fn cut(&mut self) -> Option<Vec<DecodedPart>> {
+    fn end_of_stream(&mut self) -> Option<Vec<DecodedPart>> {
         let whole = self.has_refusal || self.stop.as_ref().is_some_and(|stop| stop != "error");
         whole.then(|| self.finish().ok()).flatten()
     }
@@ -341,7 +344,7 @@ mod tests {
             name: String::new(),
             data: "[DONE]".to_owned(),
         };
-        answer.event(&event).unwrap()
+        answer.decode(&event).unwrap()
     }
 
     #[test]
@@ -401,13 +404,13 @@ mod tests {
     #[test]
     fn an_answer_is_whole_when_it_has_said_why_it_stops() {
         let mut answer = ChatDecoder::new(0);
-        assert_eq!(answer.cut(), None);
+        assert_eq!(answer.end_of_stream(), None);
         read(&mut answer, &[ends("length")]).unwrap();
         let stop = DecodedPart::Step(Step::Stop(StopReason::MaxTokens));
-        assert_eq!(answer.cut(), Some(vec![stop]));
+        assert_eq!(answer.end_of_stream(), Some(vec![stop]));
         let mut answer = ChatDecoder::new(0);
         read(&mut answer, &[ends("error")]).unwrap();
-        assert_eq!(answer.cut(), None);
+        assert_eq!(answer.end_of_stream(), None);
         let error = json!({"message": "busy"});
         let fault = read(&mut answer, &[json!({ "error": error })]);
         assert_eq!(fault, Err(DecodeError::Reported(error)));
@@ -416,7 +419,7 @@ mod tests {
     #[test]
     fn models_that_think_are_known_by_their_names() {
         for name in ["gpt-5", "gpt-5.4-mini", "gpt-6", "o3", "o4-mini"] {
-            assert!(reasons(name), "{name}");
+            assert!(is_reasoning_model(name), "{name}");
         }
         for name in [
             "gpt-4.1",
@@ -426,7 +429,7 @@ mod tests {
             "qwen3",
             "olmo",
         ] {
-            assert!(!reasons(name), "{name}");
+            assert!(!is_reasoning_model(name), "{name}");
         }
     }
 }

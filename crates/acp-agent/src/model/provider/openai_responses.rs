@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::CallAssembler;
-use super::convert::{AssistantTurn, ProviderTurn, texts};
+use super::convert::{AssistantTurn, ProviderTurn, join_texts};
 use super::decode::{
-    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed, parse, said, thought,
-    tokens,
+    DecodeError, DecodedPart, EventDecoder, StreamEnd, finish, malformed_error, parse, text_part,
+    thought_part, token_count,
 };
-use super::openai_chat::{effort, reasons};
+use super::openai_chat::{is_reasoning_model, reasoning_effort};
 use super::prompt::PromptPart;
 use super::request::ModelRequest;
 use crate::model::step::TokenUsage;
@@ -21,7 +21,7 @@ use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// Returns the body of a request.
-pub(super) fn body(request: &ModelRequest<'_>) -> Value {
+pub(super) fn request_body(request: &ModelRequest<'_>) -> Value {
     let mut input = Vec::with_capacity(request.turns.len());
     for turn in &request.turns {
         add_turn(&mut input, turn);
@@ -53,11 +53,11 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
     }
     let mut reasoning = json!({});
     if let Some(level) = request.thought {
-        reasoning["effort"] = json!(effort(level));
+        reasoning["effort"] = json!(reasoning_effort(level));
     }
     // Models that cannot reason reject these parameters.
     let silent = request.thought == Some(ThoughtLevel::Off);
-    if (reasons(request.model) || request.thought.is_some()) && !silent {
+    if (is_reasoning_model(request.model) || request.thought.is_some()) && !silent {
         if !request.unsupported.summary {
             reasoning["summary"] = json!("auto");
         }
@@ -74,7 +74,7 @@ pub(super) fn body(request: &ModelRequest<'_>) -> Value {
 fn add_turn(input: &mut Vec<Value>, turn: &ProviderTurn<'_>) {
     match turn {
         ProviderTurn::User(parts) => {
-            let content = match texts(parts) {
+            let content = match join_texts(parts) {
                 Some(text) => json!(text),
                 None => parts.iter().map(to_part).collect(),
             };
@@ -102,8 +102,8 @@ fn to_part(part: &PromptPart<'_>) -> Value {
 fn add_assistant_turn(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
     if said.is_current_turn {
-        thoughts.extend(said.sealed.iter().filter_map(|sealed| {
-            let calls = tokens(sealed, "/calls").unwrap_or(0);
+        thoughts.extend(said.opaque_parts.iter().filter_map(|sealed| {
+            let calls = token_count(sealed, "/calls").unwrap_or(0);
             let spoken = sealed.get("spoken") == Some(&json!(true));
             Some((sealed.get("item")?, (spoken, calls)))
         }));
@@ -138,7 +138,7 @@ pub(super) struct ResponsesDecoder {
     items: Vec<(u64, usize)>,
     /// The reasoning items, as they must be sent back in later rounds. Each is stored with its position: the number of
     /// calls before it, and whether text precedes it.
-    sealed: Vec<Value>,
+    opaque_parts: Vec<Value>,
     /// Whether the response contains text.
     has_text: bool,
     has_thought: bool,
@@ -191,7 +191,7 @@ impl ResponsesDecoder {
         Self {
             calls: CallAssembler::new(before),
             items: Vec::new(),
-            sealed: Vec::new(),
+            opaque_parts: Vec::new(),
             has_text: false,
             has_thought: false,
             has_refusal: false,
@@ -210,17 +210,17 @@ impl ResponsesDecoder {
         let tool = item.name.clone()?;
         let call = self.calls.len();
         self.items.push((index, call));
-        let mut decoded = self.calls.begin(id.unwrap_or_default(), tool);
+        let mut decoded = self.calls.begin_call(id.unwrap_or_default(), tool);
         decoded.extend(self.write_arguments(call, item.arguments.as_deref()));
         Some(decoded)
     }
 
     /// Adds the complete arguments of a call, unless they have already arrived in pieces.
     fn write_arguments(&mut self, call: usize, arguments: Option<&str>) -> Option<DecodedPart> {
-        let blank = self.calls.is_blank(call);
+        let blank = self.calls.has_no_arguments(call);
         arguments
             .filter(|_| blank)
-            .and_then(|all| self.calls.write(call, all))
+            .and_then(|all| self.calls.append_arguments(call, all))
     }
 
     /// Stores a reasoning item that must be sent back. An item without content is useless and discarded.
@@ -249,7 +249,7 @@ impl ResponsesDecoder {
             }
         }
         let size = reasoning_item.to_string().len();
-        self.sealed.push(
+        self.opaque_parts.push(
             json!({"item": reasoning_item, "calls": self.calls.len(), "spoken": self.has_text}),
         );
         Some(DecodedPart::BufferedBytes(size))
@@ -258,7 +258,7 @@ impl ResponsesDecoder {
     fn finish(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<DecodedPart> {
         finish(StreamEnd {
             has_thought: self.has_thought,
-            sealed: Value::Array(std::mem::take(&mut self.sealed)),
+            opaque_parts: Value::Array(std::mem::take(&mut self.opaque_parts)),
             calls: self.calls.finish(),
             usage: usage.as_ref().and_then(token_usage),
             stop: match self.has_refusal {
@@ -271,7 +271,7 @@ impl ResponsesDecoder {
 
 /// Reads the token usage. Returns `None` if it contains no counts.
 fn token_usage(usage: &Value) -> Option<TokenUsage> {
-    let count = |name: &str| tokens(usage, name);
+    let count = |name: &str| token_count(usage, name);
     let (input, output) = (count("/input_tokens"), count("/output_tokens"));
     input.or(output)?;
     Some(TokenUsage {
@@ -309,30 +309,30 @@ impl ResponsesDecoder {
 }
 
 impl EventDecoder for ResponsesDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
+    fn decode(&mut self, event: &SseEvent) -> Result<Vec<DecodedPart>, DecodeError> {
         // Some compatible servers end the stream with it, as in Chat Completions.
         if event.data.trim() == "[DONE]" {
             return Ok(Vec::new());
         }
         let read: ResponsesEvent = parse(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
-        let missing = |part: &str| malformed(event, &format!("{part} is missing"));
+        let missing = |part: &str| malformed_error(event, &format!("{part} is missing"));
         let (index, delta) = (read.output_index, read.delta);
         Ok(match kind {
             "response.output_text.delta" => {
                 self.has_text = true;
-                said(delta).into_iter().collect()
+                text_part(delta).into_iter().collect()
             }
             "response.refusal.delta" => {
                 self.has_refusal = true;
-                said(delta).into_iter().collect()
+                text_part(delta).into_iter().collect()
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 self.has_thought = true;
-                thought(delta).into_iter().collect()
+                thought_part(delta).into_iter().collect()
             }
             "response.reasoning_summary_part.added" if read.summary_index > 0 => {
-                thought(Some("\n\n".to_owned())).into_iter().collect()
+                thought_part(Some("\n\n".to_owned())).into_iter().collect()
             }
             "response.output_item.added" => {
                 let item = read.item.ok_or_else(|| missing("`item`"))?;
@@ -346,7 +346,7 @@ impl EventDecoder for ResponsesDecoder {
             "response.function_call_arguments.delta" => {
                 // If the start of the call was not sent, its complete arguments follow at its end.
                 let more = self.call_index(index).zip(delta);
-                let more = more.and_then(|(call, more)| self.calls.write(call, &more));
+                let more = more.and_then(|(call, more)| self.calls.append_arguments(call, &more));
                 more.into_iter().collect()
             }
             "response.function_call_arguments.done" => {
@@ -389,7 +389,7 @@ impl EventDecoder for ResponsesDecoder {
         })
     }
 
-    fn cut(&mut self) -> Option<Vec<DecodedPart>> {
+    fn end_of_stream(&mut self) -> Option<Vec<DecodedPart>> {
         self.has_refusal
             .then(|| self.finish(None, StopReason::Refusal))
     }
@@ -519,7 +519,7 @@ mod tests {
             text: Some("Yes"),
             thought: None,
             calls: vec![call("a"), call("b")],
-            sealed: &sealed,
+            opaque_parts: &sealed,
             is_current_turn: true,
         };
         let order = |said: &AssistantTurn<'_>| {
@@ -568,7 +568,7 @@ mod tests {
     #[test]
     fn thoughts_are_asked_for_of_models_that_think() {
         let ask = |model, thought, refused| {
-            body(&ModelRequest {
+            request_body(&ModelRequest {
                 model,
                 instructions: "",
                 turns: Vec::new(),
@@ -597,11 +597,14 @@ mod tests {
         assert_eq!(off.get("include"), None);
 
         let mut refused = UnsupportedParameters::default();
-        assert!(refused.learn("reasoning.summary") && !refused.learn("reasoning.summary"));
-        assert!(!refused.learn("tools"));
+        assert!(
+            refused.record_rejected("reasoning.summary")
+                && !refused.record_rejected("reasoning.summary")
+        );
+        assert!(!refused.record_rejected("tools"));
         let request = ask("gpt-5.4", Some(ThoughtLevel::Low), refused);
         assert_eq!(request["reasoning"], json!({"effort": "low"}));
-        assert!(refused.learn("include"));
+        assert!(refused.record_rejected("include"));
         assert_eq!(ask("gpt-5.4", None, refused).get("include"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use super::wire_format::WireFormat;
-use crate::text::fenced;
+use crate::text::code_block;
 
 /// The model for which a conversation is converted.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ pub(super) enum PromptPart<'a> {
 }
 
 /// Converts a prompt.
-pub(super) fn prompt<'a>(
+pub(super) fn convert_prompt<'a>(
     target: TargetModel<'_>,
     content: &'a [ContentBlock],
 ) -> Vec<PromptPart<'a>> {
@@ -46,7 +46,7 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
     let text = match block {
         ContentBlock::Text(text) => Cow::Borrowed(text.text.as_str()),
         ContentBlock::Image(image) => {
-            return Some(picture(
+            return Some(convert_image(
                 target,
                 &image.mime_type,
                 &image.data,
@@ -71,14 +71,19 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
         }
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::Text(text) => {
-                format!("{}:\n{}", text.uri, fenced(&text.text)).into()
+                format!("{}:\n{}", text.uri, code_block(&text.text)).into()
             }
             EmbeddedResourceResource::Blob(blob) => {
                 let mime_type = blob
                     .mime_type
                     .as_deref()
                     .unwrap_or("application/octet-stream");
-                return Some(picture(target, mime_type, &blob.blob, Some(&blob.uri)));
+                return Some(convert_image(
+                    target,
+                    mime_type,
+                    &blob.blob,
+                    Some(&blob.uri),
+                ));
             }
             _ => return None,
         },
@@ -89,7 +94,7 @@ fn to_part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Promp
 
 /// Converts an image for a model that accepts images. If the model does not, or if the data is not an image, returns a
 /// note instead.
-pub(super) fn picture<'a>(
+pub(super) fn convert_image<'a>(
     target: TargetModel<'_>,
     mime_type: &'a str,
     data: &'a str,

@@ -30,7 +30,7 @@ pub(super) struct UnsupportedParameters {
 
 impl UnsupportedParameters {
     /// Records that the server rejected a parameter. Returns `true` if a retry without the parameter may succeed.
-    pub(super) fn learn(&mut self, parameter: &str) -> bool {
+    pub(super) fn record_rejected(&mut self, parameter: &str) -> bool {
         let refused = match parameter {
             "reasoning.summary" => &mut self.summary,
             "include" => &mut self.encrypted,

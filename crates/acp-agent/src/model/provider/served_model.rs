@@ -33,7 +33,7 @@ pub(super) struct ServedModel {
 
 impl ServedModel {
     pub(super) fn new(http: Arc<HttpClients>, model: ProviderModel) -> Result<Self, ModelError> {
-        let address = model.address()?;
+        let address = model.parsed_url()?;
         let mut shown = address.clone();
         shown.set_query(None);
         let shown = shown.as_str().trim_end_matches('/').to_owned();
@@ -73,7 +73,7 @@ impl ServedModel {
         let model_request = ModelRequest {
             model: &model.name,
             instructions: request.instructions,
-            turns: convert::turns(target, request.conversation),
+            turns: convert::to_turns(target, request.conversation),
             tools: request.tools,
             thought: request.thought.or(model.thought),
             max_output: model.max_output,
@@ -85,7 +85,7 @@ impl ServedModel {
             client: client.map_err(impossible)?.clone(),
             url: format.url(&self.address, &model.name),
             headers: headers.map_err(|e| impossible(e.to_string()))?,
-            body: format.body(&model_request).to_string().into_bytes(),
+            body: format.request_body(&model_request).to_string().into_bytes(),
             idle_timeout: model.idle_timeout,
             max_bytes: model.max_response_bytes,
         })

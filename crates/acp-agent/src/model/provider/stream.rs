@@ -80,7 +80,7 @@ impl<'a> ModelRound<'a> {
                     tokio::time::sleep(time).await;
                     self.state = RoundState::Connect;
                 }
-                RoundState::End(response_stream) => response_stream.exchange.end().await,
+                RoundState::End(response_stream) => response_stream.exchange.drain().await,
                 RoundState::Connect => match self.send_request().await {
                     Ok(Some(response_stream)) => {
                         self.state = RoundState::Receive(Box::new(response_stream))
@@ -103,13 +103,13 @@ impl<'a> ModelRound<'a> {
     fn handle_failure(&mut self, failure: ModelFailure) {
         let ModelFailure {
             mut error,
-            plain,
+            summary: plain,
             again,
         } = failure;
         let RetryAdvice::After(asked_for) = again else {
             return self.pending_steps.push_back(Err(error));
         };
-        let wait = match self.backoff.wait(asked_for) {
+        let wait = match self.backoff.decide_retry(asked_for) {
             RetryDecision::After(wait) if !self.has_output => wait,
             RetryDecision::TooLong(wait) if !self.has_output => {
                 let seconds = wait.as_secs_f64();
@@ -120,7 +120,7 @@ impl<'a> ModelRound<'a> {
         };
         let seconds = wait.as_secs_f64();
         tracing::info!(%error, seconds, "retrying the model request");
-        let (next, all) = self.backoff.next();
+        let (next, all) = self.backoff.next_attempt();
         let text = format!("{plain}. Retrying in {seconds:.1} s ({next} of {all}).");
         self.pending_steps.push_back(Ok(Step::Delay(text)));
         self.state = RoundState::Wait(wait);
@@ -136,14 +136,14 @@ impl<'a> ModelRound<'a> {
         }
         let question = served.http_request(self.request).await?;
         self.bytes = 0;
-        let exchange = match Exchange::begin(question).await {
+        let exchange = match Exchange::send(question).await {
             Ok(exchange) => exchange,
             Err(ExchangeError::Status(status, _, said))
                 if status == StatusCode::BAD_REQUEST
                     && model.wire_format() == WireFormat::OpenAiResponses
                     && served
                         .http
-                        .learn_unsupported(&served.by, &ErrorReport::read(&said).parameter) =>
+                        .record_unsupported(&served.by, &ErrorReport::read(&said).parameter) =>
             {
                 return Ok(None);
             }
@@ -171,31 +171,32 @@ impl<'a> ModelRound<'a> {
         response_stream: &mut ResponseStream,
     ) -> Result<bool, ModelFailure> {
         let about = self.served.failed_model();
-        let decoded =
-            match response_stream.exchange.next().await {
-                Ok(Some(event)) => {
-                    response_stream.has_received = true;
-                    let decoded = response_stream.decoder.event(&event);
-                    decoded.map_err(|fault| about.decode_failure(&fault))?
-                }
-                Ok(None) => response_stream.decoder.cut().ok_or_else(|| {
+        let decoded = match response_stream.exchange.next().await {
+            Ok(Some(event)) => {
+                response_stream.has_received = true;
+                let decoded = response_stream.decoder.decode(&event);
+                decoded.map_err(|fault| about.decode_failure(&fault))?
+            }
+            Ok(None) => {
+                response_stream.decoder.end_of_stream().ok_or_else(|| {
                     match response_stream.has_received {
-                        true => about.broken_answer("the response was cut off"),
-                        false => about.broken_answer("the response is not an event stream"),
+                        true => about.invalid_response("the response was cut off"),
+                        false => about.invalid_response("the response is not an event stream"),
                     }
-                })?,
-                Err(exchange_error) => response_stream
-                    .decoder
-                    .cut()
-                    .ok_or_else(|| about.connection_failure(&exchange_error))?,
-            };
+                })?
+            }
+            Err(exchange_error) => response_stream
+                .decoder
+                .end_of_stream()
+                .ok_or_else(|| about.connection_failure(&exchange_error))?,
+        };
         let mut more = true;
         for decoded in decoded {
             match decoded {
                 DecodedPart::BufferedBytes(bytes) => self.count_bytes(bytes)?,
                 DecodedPart::OpaquePart(parts) => {
                     let sealed = OpaqueParts::new(self.served.by.as_str(), parts);
-                    self.pending_steps.push_back(Ok(Step::Sealed(sealed)));
+                    self.pending_steps.push_back(Ok(Step::OpaqueParts(sealed)));
                 }
                 DecodedPart::Step(step) => {
                     more &= !matches!(step, Step::Stop(_));
@@ -231,7 +232,7 @@ impl<'a> ModelRound<'a> {
         let mut failure = self
             .served
             .failed_model()
-            .broken_answer(&format!("response larger than {most} bytes"));
+            .invalid_response(&format!("response larger than {most} bytes"));
         // A retry would be no shorter.
         failure.again = RetryAdvice::Never;
         Err(failure)

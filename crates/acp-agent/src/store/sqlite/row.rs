@@ -12,7 +12,7 @@ use crate::store::stored_session::{
 };
 
 /// Returns a time in milliseconds since 1970.
-pub(super) fn millis(time: SystemTime) -> i64 {
+pub(super) fn to_millis(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
@@ -28,7 +28,7 @@ pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError>
     let json =
         |column: usize| -> Result<String, StoreError> { row.get(column).map_err(store_error) };
     fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-        serde_json::from_str(text).map_err(|e| StoreError::Unreadable(e.to_string()))
+        serde_json::from_str(text).map_err(|e| StoreError::Corrupt(e.to_string()))
     }
     let more: ExtraProperties = read(&json(12)?)?;
     let properties = SessionProperties {
@@ -49,7 +49,7 @@ pub(super) fn stored_session(row: &Row<'_>) -> Result<StoredSession, StoreError>
         properties,
         created_at: to_time(row.get(7).map_err(store_error)?),
         updated_at: to_time(row.get(8).map_err(store_error)?),
-        version: SessionRevision(row.get(9).map_err(store_error)?),
+        revision: SessionRevision(row.get(9).map_err(store_error)?),
         next_entry: row.get(10).map_err(store_error)?,
         folded_until: row.get(11).map_err(store_error)?,
     })
@@ -72,7 +72,7 @@ struct ExtraProperties {
 }
 
 /// Returns the properties that are stored as JSON: the directories, the answers, and those without a column.
-pub(super) fn lists(
+pub(super) fn json_columns(
     properties: &SessionProperties,
 ) -> Result<(String, String, String), StoreError> {
     let write = |e: serde_json::Error| StoreError::Failed(format!("cannot serialize: {e}"));

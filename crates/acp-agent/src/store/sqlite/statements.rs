@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use acp::v1::SessionId;
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use super::row::{COLUMNS, lists, millis, stored_session};
+use super::row::{COLUMNS, json_columns, stored_session, to_millis};
 use crate::store::entry::{StoreEntry, StoreEntryKind};
 use crate::store::error::StoreError;
 use crate::store::sqlite::error::store_error;
@@ -68,8 +68,8 @@ pub(super) fn create(
     id: &SessionId,
     properties: &SessionProperties,
 ) -> Result<StoredSession, StoreError> {
-    let (directories, always, more) = lists(properties)?;
-    let now = millis(SystemTime::now());
+    let (directories, always, more) = json_columns(properties)?;
+    let now = to_millis(SystemTime::now());
     let made = db
         .execute(
             "INSERT INTO session (id, cwd, directories, title, mode, calls, always, created, updated, more)
@@ -115,14 +115,14 @@ pub(super) fn append(
     insert_entries(db, session.key, session.next, entries)?;
     let version = SessionRevision(version.0 + 1);
     let next = session.next + entries.len() as u64;
-    let updated = (!entries.is_empty()).then(|| millis(SystemTime::now()));
+    let updated = (!entries.is_empty()).then(|| to_millis(SystemTime::now()));
     db.prepare_cached(
         "UPDATE session SET version = ?, next = ?, updated = coalesce(?, updated) WHERE key = ?",
     )
     .and_then(|mut update| update.execute(params![version.0, next, updated, session.key]))
     .map_err(store_error)?;
     if let Some(properties) = properties {
-        let (directories, always, more) = lists(properties)?;
+        let (directories, always, more) = json_columns(properties)?;
         db.prepare_cached(
             "UPDATE session SET cwd = ?, directories = ?, title = ?, mode = ?, calls = ?, always = ?, more = ?
              WHERE key = ?",
@@ -182,8 +182,8 @@ pub(super) fn read(
         .map_err(store_error)?;
     let entries = rows.map(|row| {
         let (number, kind, body) = row.map_err(store_error)?;
-        let kind = StoreEntryKind::of(kind)
-            .ok_or_else(|| StoreError::Unreadable(format!("unknown entry kind {kind}")))?;
+        let kind = StoreEntryKind::from_number(kind)
+            .ok_or_else(|| StoreError::Corrupt(format!("unknown entry kind {kind}")))?;
         Ok((number, StoreEntry { kind, body }))
     });
     EntryPage::of(entries)
@@ -243,7 +243,7 @@ pub(super) fn list(
     while let Some(row) = rows.next().map_err(store_error)? {
         if listed.sessions.len() == most {
             let last = listed.sessions.last();
-            listed.cursor = last.map(|last| format!("{}-{}", millis(last.updated_at), last.id));
+            listed.cursor = last.map(|last| format!("{}-{}", to_millis(last.updated_at), last.id));
             break;
         }
         listed.sessions.push(stored_session(row)?);

@@ -25,9 +25,9 @@ pub(super) struct SqliteWorker {
 trait SqliteJob: Send {
     fn writes(&self) -> bool;
     /// Runs the job. Returns `false` if the job failed and its changes must be undone.
-    fn work(&mut self, connection: &Connection) -> bool;
+    fn run(&mut self, connection: &Connection) -> bool;
     /// Sends the result to the caller, after the transaction has ended.
-    fn end(self: Box<Self>, transaction: &Result<(), StoreError>);
+    fn finish(self: Box<Self>, transaction: &Result<(), StoreError>);
 }
 
 struct QueuedJob<T, F> {
@@ -46,14 +46,14 @@ where
         self.is_write
     }
 
-    fn work(&mut self, connection: &Connection) -> bool {
+    fn run(&mut self, connection: &Connection) -> bool {
         let done = self.work.take().map(|work| work(connection));
         let worked = matches!(done, Some(Ok(_)));
         self.result = done;
         worked
     }
 
-    fn end(self: Box<Self>, transaction: &Result<(), StoreError>) {
+    fn finish(self: Box<Self>, transaction: &Result<(), StoreError>) {
         let result = match (self.result, transaction) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.clone()),
@@ -168,7 +168,7 @@ fn run_jobs(mut connection: Connection, mut queue: mpsc::Receiver<Box<dyn Sqlite
         }
         let result = run_transaction(&mut connection, writes, &mut batch);
         for job in batch {
-            job.end(&result);
+            job.finish(&result);
         }
     }
 }
@@ -199,7 +199,7 @@ fn run_in_savepoint(
     job: &mut dyn SqliteJob,
 ) -> Result<(), StoreError> {
     let savepoint = transaction.savepoint().map_err(store_error)?;
-    if job.work(&savepoint) {
+    if job.run(&savepoint) {
         savepoint.commit().map_err(store_error)?;
     } else {
         // After some errors SQLite has already rolled back the whole transaction.

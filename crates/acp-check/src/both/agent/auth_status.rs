@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::steps::{has_shape, of_agent};
+use super::steps::{agent_capability, require_shape};
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -25,12 +25,12 @@ const STATUS: &str = "auth/status";
 
 async fn require_status_support(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(&of_agent(harness, STATUS))
+    harness.require_capability(&agent_capability(harness, STATUS))
 }
 
 async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let response = harness.result(STATUS, json!({})).await?;
-    has_shape(harness, "AuthStatusResponse", &response)?;
+    let response = harness.request_result(STATUS, json!({})).await?;
+    require_shape(harness, "AuthStatusResponse", &response)?;
     Ok(response)
 }
 
@@ -38,7 +38,7 @@ async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> 
 async fn request_status_logged_out(
     harness: &mut AgentHarness,
 ) -> Result<ReceivedResponse, CheckStop> {
-    let Some(method) = harness.login() else {
+    let Some(method) = harness.auth_method() else {
         return skip("no auth method given; choose one with --login");
     };
     let login = json!({"methodId": method});
@@ -49,10 +49,10 @@ async fn request_status_logged_out(
         }
         SchemaVersion::V2 => ("auth/login", "auth/logout"),
     };
-    harness.result(in_by, login.clone()).await?;
-    harness.result(out_by, json!({})).await?;
+    harness.request_result(in_by, login.clone()).await?;
+    harness.request_result(out_by, json!({})).await?;
     let response = harness.request(STATUS, json!({})).await?;
-    harness.result(in_by, login).await?;
+    harness.request_result(in_by, login).await?;
     Ok(response)
 }
 
@@ -132,7 +132,7 @@ async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop
 async fn reports_current_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (reported, status) = collect_status_changes(harness).await?;
     for reported in &reported {
-        has_shape(harness, "AuthStatusResponse", reported)?;
+        require_shape(harness, "AuthStatusResponse", reported)?;
     }
     let last = reported
         .last()

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::steps::{has_shape, of_agent};
+use super::steps::{agent_capability, require_shape};
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -36,8 +36,8 @@ const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 const SECRET: &str = "acp-check-secret";
 
 async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let mut response = harness.result("providers/list", json!({})).await?;
-    has_shape(harness, "ListProvidersResponse", &response)?;
+    let mut response = harness.request_result("providers/list", json!({})).await?;
+    require_shape(harness, "ListProvidersResponse", &response)?;
     match response["providers"].take() {
         Value::Array(providers) => Ok(providers),
         _ => fail("`providers` is not a list"),
@@ -47,7 +47,7 @@ async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckS
 /// Returns the agent's providers. Skips unless clients can configure them.
 async fn require_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
     harness.initialize().await?;
-    harness.require_capability(&of_agent(harness, "providers"))?;
+    harness.require_capability(&agent_capability(harness, "providers"))?;
     list_providers(harness).await
 }
 
@@ -72,7 +72,7 @@ async fn set_provider(
         "baseUrl": url,
         "headers": {"Authorization": format!("Bearer {SECRET}")},
     });
-    harness.result(SET, params).await.map(drop)
+    harness.request_result(SET, params).await.map(drop)
 }
 
 /// Returns the current entry for a provider in `providers/list`.
@@ -147,7 +147,7 @@ async fn replaces_settings(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 async fn hides_headers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
     set_provider(harness, &provider, UNREACHABLE_URL).await?;
-    let listed = harness.result("providers/list", json!({})).await?;
+    let listed = harness.request_result("providers/list", json!({})).await?;
     restore_provider(harness, &provider).await?;
     require(!listed.to_string().contains(SECRET), || {
         "the list contains the value of a header".to_owned()
@@ -162,7 +162,7 @@ async fn disables_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     };
     set_provider(harness, &provider, UNREACHABLE_URL).await?;
     let params = json!({"providerId": provider["providerId"]});
-    harness.result(DISABLE, params).await?;
+    harness.request_result(DISABLE, params).await?;
     let listed = current_provider(harness, &provider).await?;
     restore_provider(harness, &provider).await?;
     require(listed["current"].is_null(), || {
@@ -198,14 +198,14 @@ async fn rejects_set_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckS
     require_providers(harness).await?;
     let params =
         json!({"providerId": UNKNOWN_NAME, "apiType": "openai", "baseUrl": UNREACHABLE_URL});
-    harness.expect_error(SET, params, -32602).await
+    harness.request_error(SET, params, -32602).await
 }
 
 async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let provider = find_settable_provider(harness).await?;
     let id = &provider["providerId"];
     let params = json!({"providerId": id, "apiType": UNKNOWN_NAME, "baseUrl": UNREACHABLE_URL});
-    let refused = harness.expect_error(SET, params, -32602).await;
+    let refused = harness.request_error(SET, params, -32602).await;
     if matches!(refused, Err(CheckStop::Fail(_))) {
         restore_provider(harness, &provider).await?;
     }
@@ -215,5 +215,5 @@ async fn rejects_unknown_protocol(harness: &mut AgentHarness) -> Result<(), Chec
 async fn disables_unknown_provider(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_providers(harness).await?;
     let params = json!({"providerId": UNKNOWN_NAME});
-    harness.result(DISABLE, params).await.map(drop)
+    harness.request_result(DISABLE, params).await.map(drop)
 }

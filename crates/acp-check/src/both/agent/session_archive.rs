@@ -4,11 +4,14 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::steps::{has, info, listed, needs_of_sessions, of_sessions, spoken};
+use super::steps::{
+    contains_session, find_session, list_sessions, new_session_with_turn,
+    require_session_capability, session_capability,
+};
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
+use crate::agent_harness::UNKNOWN_SESSION;
 use crate::check::checks;
-use crate::v2::agent::session_setup::ends_by;
+use crate::v2::agent::session_setup::require_turn_ended;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
@@ -33,9 +36,9 @@ const UNARCHIVE: &str = "session/unarchive";
 
 /// Opens a session, runs one turn, and returns the id. Skips unless the session is listed.
 async fn create_listed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    needs_of_sessions(harness, "archive").await?;
-    let session = spoken(harness).await?;
-    info(&listed(harness, None).await?, &session)?;
+    require_session_capability(harness, "archive").await?;
+    let session = new_session_with_turn(harness).await?;
+    find_session(&list_sessions(harness, None).await?, &session)?;
     Ok(session)
 }
 
@@ -43,7 +46,7 @@ async fn create_listed_session(harness: &mut AgentHarness) -> Result<String, Che
 async fn create_archived_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     let session = create_listed_session(harness).await?;
     harness
-        .result(ARCHIVE, json!({"sessionId": session}))
+        .request_result(ARCHIVE, json!({"sessionId": session}))
         .await?;
     Ok(session)
 }
@@ -51,27 +54,27 @@ async fn create_archived_session(harness: &mut AgentHarness) -> Result<String, C
 /// Creates two sessions, archives the first, and returns both ids.
 async fn archive_one_of_two(harness: &mut AgentHarness) -> Result<(String, String), CheckStop> {
     let first = create_archived_session(harness).await?;
-    Ok((first, spoken(harness).await?))
+    Ok((first, new_session_with_turn(harness).await?))
 }
 
 async fn supports_session_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "archive").await?;
+    require_session_capability(harness, "archive").await?;
     // In version 2, an agent that supports sessions supports listing them.
     let offers = harness
-        .require_capability(&of_sessions(harness, "list"))
+        .require_capability(&session_capability(harness, "list"))
         .is_ok();
     require(offers || harness.version() == SchemaVersion::V2, || {
         "the agent supports `sessionCapabilities.archive`, but not `sessionCapabilities.list`"
             .to_owned()
     })?;
-    listed(harness, None).await.map(drop)
+    list_sessions(harness, None).await.map(drop)
 }
 
 async fn hides_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     for filter in [None, Some("exclude")] {
-        let listed = listed(harness, filter).await?;
-        require(!has(&listed, &session), || {
+        let listed = list_sessions(harness, filter).await?;
+        require(!contains_session(&listed, &session), || {
             let filter = filter.map_or("without a filter".to_owned(), |f| format!("with {f:?}"));
             format!("the archived session is still listed {filter}")
         })?;
@@ -81,22 +84,22 @@ async fn hides_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn includes_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(harness).await?;
-    let listed = listed(harness, Some("include")).await?;
-    require(has(&listed, &archived), || {
+    let listed = list_sessions(harness, Some("include")).await?;
+    require(contains_session(&listed, &archived), || {
         "with archived sessions included, the archived session is missing".to_owned()
     })?;
-    require(has(&listed, &other), || {
+    require(contains_session(&listed, &other), || {
         "with archived sessions included, a session that is not archived is missing".to_owned()
     })
 }
 
 async fn lists_only_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, other) = archive_one_of_two(harness).await?;
-    let listed = listed(harness, Some("only")).await?;
-    require(has(&listed, &archived), || {
+    let listed = list_sessions(harness, Some("only")).await?;
+    require(contains_session(&listed, &archived), || {
         "with only archived sessions, the archived session is missing".to_owned()
     })?;
-    require(!has(&listed, &other), || {
+    require(!contains_session(&listed, &other), || {
         "with only archived sessions, a session that is not archived is listed".to_owned()
     })
 }
@@ -104,7 +107,7 @@ async fn lists_only_archived(harness: &mut AgentHarness) -> Result<(), CheckStop
 async fn reports_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (archived, _) = archive_one_of_two(harness).await?;
     for (filter, more) in [(None, false), (Some("include"), true)] {
-        let listed = listed(harness, filter).await?;
+        let listed = list_sessions(harness, filter).await?;
         for info in &listed {
             let is_archived = more && info["sessionId"] == *archived;
             require(info["archived"] == is_archived, || {
@@ -120,18 +123,18 @@ async fn reports_archived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn rejects_unknown_filter(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "archive").await?;
+    require_session_capability(harness, "archive").await?;
     let params = json!({"archived": "_acp-check/some"});
-    harness.expect_error("session/list", params, -32602).await
+    harness.request_error("session/list", params, -32602).await
 }
 
 async fn lists_unarchived_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     harness
-        .result(UNARCHIVE, json!({"sessionId": session}))
+        .request_result(UNARCHIVE, json!({"sessionId": session}))
         .await?;
-    let listed = listed(harness, None).await?;
-    require(has(&listed, &session), || {
+    let listed = list_sessions(harness, None).await?;
+    require(contains_session(&listed, &session), || {
         "the unarchived session is not listed".to_owned()
     })
 }
@@ -139,7 +142,7 @@ async fn lists_unarchived_again(harness: &mut AgentHarness) -> Result<(), CheckS
 async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     harness
-        .result(UNARCHIVE, json!({"sessionId": session}))
+        .request_result(UNARCHIVE, json!({"sessionId": session}))
         .await?;
     let mut params = harness.session_params();
     params["sessionId"] = json!(session);
@@ -154,7 +157,7 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         }
     };
     let before = harness.messages.len();
-    harness.result(method, params).await?;
+    harness.request_result(method, params).await?;
     let is_said = |reported: &Value| {
         let kind = reported["update"]["sessionUpdate"].as_str();
         kind.is_some_and(|kind| kind.starts_with("user_message"))
@@ -171,38 +174,38 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn accepts_second_archive(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_archived_session(harness).await?;
     let params = json!({"sessionId": session});
-    harness.result(ARCHIVE, params).await.map(drop)
+    harness.request_result(ARCHIVE, params).await.map(drop)
 }
 
 async fn accepts_unarchive_of_unarchived(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_listed_session(harness).await?;
     let params = json!({"sessionId": session});
-    harness.result(UNARCHIVE, params).await.map(drop)
+    harness.request_result(UNARCHIVE, params).await.map(drop)
 }
 
 async fn rejects_archive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "archive").await?;
-    let params = json!({"sessionId": NO_SESSION});
-    harness.expect_error(ARCHIVE, params, -32002).await
+    require_session_capability(harness, "archive").await?;
+    let params = json!({"sessionId": UNKNOWN_SESSION});
+    harness.request_error(ARCHIVE, params, -32002).await
 }
 
 async fn rejects_unarchive_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "archive").await?;
-    let params = json!({"sessionId": NO_SESSION});
-    harness.expect_error(UNARCHIVE, params, -32002).await
+    require_session_capability(harness, "archive").await?;
+    let params = json!({"sessionId": UNKNOWN_SESSION});
+    harness.request_error(UNARCHIVE, params, -32002).await
 }
 
 async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "archive").await?;
-    let session = harness.session().await?;
+    require_session_capability(harness, "archive").await?;
+    let session = harness.new_session().await?;
     if harness.version() == SchemaVersion::V2 {
-        return ends_by(harness, &session, ARCHIVE).await;
+        return require_turn_ended(harness, &session, ARCHIVE).await;
     }
-    let prompt = harness.long_turn(&session).await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness
-        .result(ARCHIVE, json!({"sessionId": session}))
+        .request_result(ARCHIVE, json!({"sessionId": session}))
         .await?;
-    match harness.end_of(&prompt).await? {
+    match harness.prompt_response(&prompt).await? {
         ReceivedResponse::Result(result) => {
             let reason = &result["stopReason"];
             // It may have ended just then.

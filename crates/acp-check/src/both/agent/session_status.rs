@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::steps::{has_shape, needs_of_sessions, of_sessions, spoken, turn};
+use super::steps::{
+    new_session_with_turn, require_session_capability, require_shape, run_task, session_capability,
+};
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
-use crate::agent_harness_v2::state;
+use crate::agent_harness::UNKNOWN_SESSION;
+use crate::agent_harness_v2::reported_state;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -31,21 +33,23 @@ const STATUS: &str = "session/status";
 /// Requests a session's status and returns the result.
 async fn request_status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
     let response = harness
-        .result(STATUS, json!({"sessionId": session}))
+        .request_result(STATUS, json!({"sessionId": session}))
         .await?;
-    has_shape(harness, "SessionStatusResponse", &response)?;
+    require_shape(harness, "SessionStatusResponse", &response)?;
     Ok(response)
 }
 
 /// Opens a session, runs one turn, closes the session, and returns its id.
 async fn create_closed_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    needs_of_sessions(harness, "status").await?;
+    require_session_capability(harness, "status").await?;
     if harness.version() == SchemaVersion::V1 {
-        harness.require_capability(&of_sessions(harness, "close"))?;
+        harness.require_capability(&session_capability(harness, "close"))?;
     }
-    let session = spoken(harness).await?;
+    let session = new_session_with_turn(harness).await?;
     let params = json!({"sessionId": session});
-    harness.result("session/close", params.clone()).await?;
+    harness
+        .request_result("session/close", params.clone())
+        .await?;
     match harness.request(STATUS, params).await? {
         ReceivedResponse::Error { code: -32002, .. } => {
             skip("the agent does not store closed sessions")
@@ -55,8 +59,8 @@ async fn create_closed_session(harness: &mut AgentHarness) -> Result<String, Che
 }
 
 async fn reports_new_session_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "status").await?;
-    let session = harness.session().await?;
+    require_session_capability(harness, "status").await?;
+    let session = harness.new_session().await?;
     let response = request_status(harness, &session).await?;
     require(response["status"] == "open", || {
         format!(
@@ -75,14 +79,14 @@ async fn reports_closed_session_not_open(harness: &mut AgentHarness) -> Result<(
 }
 
 async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "status").await?;
-    let params = json!({"sessionId": NO_SESSION});
+    require_session_capability(harness, "status").await?;
+    let params = json!({"sessionId": UNKNOWN_SESSION});
     match harness.request(STATUS, params).await? {
         ReceivedResponse::Error {
             code: -32002,
             error,
             ..
-        } => require(error["data"]["sessionId"] == NO_SESSION, || {
+        } => require(error["data"]["sessionId"] == UNKNOWN_SESSION, || {
             format!(
                 "the error's data has no `sessionId` of the session: {}",
                 error["data"]
@@ -121,8 +125,8 @@ async fn does_not_open_session(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn includes_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "status").await?;
-    let session = harness.session().await?;
+    require_session_capability(harness, "status").await?;
+    let session = harness.new_session().await?;
     let response = request_status(harness, &session).await?;
     require(
         !response["state"].is_null() || response["status"] != "open",
@@ -136,7 +140,7 @@ async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result
     let updates = harness.updates().rev();
     let mut reported = updates
         .filter(|params| params["sessionId"] == *session)
-        .filter_map(|params| state(&params["update"]));
+        .filter_map(|params| reported_state(&params["update"]));
     let Some(reported) = reported.next() else {
         return skip("the agent reported no state");
     };
@@ -147,15 +151,17 @@ async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result
 }
 
 async fn reports_last_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, "status").await?;
-    let session = harness.session().await?;
-    turn(harness, &session, AgentTask::Answer).await?;
+    require_session_capability(harness, "status").await?;
+    let session = harness.new_session().await?;
+    run_task(harness, &session, AgentTask::Answer).await?;
     require_same_state(harness, &session).await?;
     harness.begin_task_v2(&session, AgentTask::Long).await?;
     harness
-        .until("a `state_update` when the work began", |_, message| {
+        .wait_until("a `state_update` when the work began", |_, message| {
             let update = &message.params()["update"];
-            state(update).filter(|state| *state != "idle").map(drop)
+            reported_state(update)
+                .filter(|state| *state != "idle")
+                .map(drop)
         })
         .await?;
     require_same_state(harness, &session).await

@@ -10,7 +10,7 @@ use crate::turns::CheckTurn;
 use crate::verdict::{CheckStop, fail, skip};
 
 /// Returns the JSON pointer to a capability of an agent, such as `auth/status`.
-pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
+pub(super) fn agent_capability(harness: &AgentHarness, name: &str) -> String {
     match harness.version() {
         SchemaVersion::V1 => format!("/agentCapabilities/{name}"),
         SchemaVersion::V2 => format!("/capabilities/{name}"),
@@ -18,49 +18,49 @@ pub(super) fn of_agent(harness: &AgentHarness, name: &str) -> String {
 }
 
 /// Returns the JSON pointer to a session capability of an agent.
-pub(super) fn of_sessions(harness: &AgentHarness, name: &str) -> String {
+pub(super) fn session_capability(harness: &AgentHarness, name: &str) -> String {
     match harness.version() {
-        SchemaVersion::V1 => of_agent(harness, &format!("sessionCapabilities/{name}")),
-        SchemaVersion::V2 => of_agent(harness, &format!("session/{name}")),
+        SchemaVersion::V1 => agent_capability(harness, &format!("sessionCapabilities/{name}")),
+        SchemaVersion::V2 => agent_capability(harness, &format!("session/{name}")),
     }
 }
 
 /// Initializes the connection. Skips unless the agent supports this session capability.
-pub(super) async fn needs_of_sessions(
+pub(super) async fn require_session_capability(
     harness: &mut AgentHarness,
     name: &str,
 ) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    let offered = of_sessions(harness, name);
+    let offered = session_capability(harness, name);
     harness.require_capability(&offered)
 }
 
 /// Makes the agent do a task in a session, and waits for the end of the turn.
-pub(super) async fn turn(
+pub(super) async fn run_task(
     harness: &mut AgentHarness,
     session: &str,
     task: AgentTask,
 ) -> Result<CheckTurn, CheckStop> {
     match harness.version() {
-        SchemaVersion::V1 => harness.turn(session, task).await,
-        SchemaVersion::V2 => harness.turn_v2(session, task).await,
+        SchemaVersion::V1 => harness.run_task(session, task).await,
+        SchemaVersion::V2 => harness.run_task_v2(session, task).await,
     }
 }
 
 /// Opens a session, runs one turn, and returns the session's id.
-pub(super) async fn spoken(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = harness.session().await?;
-    turn(harness, &session, AgentTask::Answer).await?;
+pub(super) async fn new_session_with_turn(harness: &mut AgentHarness) -> Result<String, CheckStop> {
+    let session = harness.new_session().await?;
+    run_task(harness, &session, AgentTask::Answer).await?;
     Ok(session)
 }
 
 /// Returns the listed sessions of the check's directory, requesting page after page. `archived` is the archive filter,
 /// if any.
-pub(super) async fn listed(
+pub(super) async fn list_sessions(
     harness: &mut AgentHarness,
     archived: Option<&str>,
 ) -> Result<Vec<Value>, CheckStop> {
-    let mut params = json!({"cwd": harness.place().project()});
+    let mut params = json!({"cwd": harness.directory().project()});
     if let Some(archived) = archived {
         params["archived"] = json!(archived);
     }
@@ -68,7 +68,7 @@ pub(super) async fn listed(
 }
 
 /// Returns a session's entry in a list. Skips if there is none, since an agent may list new sessions late.
-pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
+pub(super) fn find_session<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, CheckStop> {
     match listed.iter().find(|info| info["sessionId"] == *session) {
         Some(info) => Ok(info),
         None => skip("the session is not listed"),
@@ -76,12 +76,12 @@ pub(super) fn info<'a>(listed: &'a [Value], session: &str) -> Result<&'a Value, 
 }
 
 /// Returns `true` if a session is in the list.
-pub(super) fn has(listed: &[Value], session: &str) -> bool {
+pub(super) fn contains_session(listed: &[Value], session: &str) -> bool {
     listed.iter().any(|info| info["sessionId"] == *session)
 }
 
 /// Requires that a value matches its schema.
-pub(super) fn has_shape(
+pub(super) fn require_shape(
     harness: &AgentHarness,
     shape: &str,
     value: &Value,

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::steps::{has_shape, turn};
+use super::steps::{require_shape, run_task};
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::kind;
+use crate::agent_harness_v2::update_type;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -39,8 +39,8 @@ async fn run_delegation(
         CheckStop::Fail(why) => CheckStop::Skip(format!("the agent did not do the task: {why}")),
         stop => stop,
     };
-    let session = harness.session().await.map_err(not_done)?;
-    let done = turn(harness, &session, AgentTask::Delegate).await;
+    let session = harness.new_session().await.map_err(not_done)?;
+    let done = run_task(harness, &session, AgentTask::Delegate).await;
     done.map_err(not_done)?;
     harness.wait_until_quiet().await?;
     let updates: Vec<Value> = harness.updates().cloned().collect();
@@ -58,7 +58,7 @@ async fn announced_sessions(harness: &mut AgentHarness) -> Result<(String, Vec<V
 }
 
 fn is_announcement(reported: &Value) -> bool {
-    kind(&reported["update"]) == "subagent_update"
+    update_type(&reported["update"]) == "subagent_update"
 }
 
 /// Returns the ids of all sessions in an update: the session it is for, and the sender and recipient of a message.
@@ -75,14 +75,14 @@ async fn announces_only_if_supported(harness: &mut AgentHarness) -> Result<(), C
     let (_, updates) = run_delegation(harness, false).await?;
     let of_subagents = |reported: &&Value| {
         matches!(
-            kind(&reported["update"]),
+            update_type(&reported["update"]),
             "subagent_update" | "session_message" | "session_message_chunk"
         )
     };
     match updates.iter().find(of_subagents) {
         Some(reported) => fail(format!(
             "the agent sent `{}` to a client that does not support `subagents`",
-            kind(&reported["update"])
+            update_type(&reported["update"])
         )),
         None => Ok(()),
     }
@@ -95,7 +95,7 @@ async fn announces_before_updates(harness: &mut AgentHarness) -> Result<(), Chec
         if let Some(unknown) = named_sessions(reported).find(|session| !known.contains(session)) {
             return fail(format!(
                 "`{}` refers to session {unknown:?}, which was not announced",
-                kind(&reported["update"])
+                update_type(&reported["update"])
             ));
         }
         if is_announcement(reported) {
@@ -133,7 +133,7 @@ async fn has_one_parent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn matches_schema(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, updates) = announced_sessions(harness).await?;
     for reported in &updates {
-        let shape = match kind(&reported["update"]) {
+        let shape = match update_type(&reported["update"]) {
             "subagent_update" => "SubagentUpdate",
             "session_message" => "SessionMessage",
             "session_message_chunk" => "SessionMessageChunk",
@@ -143,7 +143,7 @@ async fn matches_schema(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         if let Some(fields) = update.as_object_mut() {
             fields.remove("sessionUpdate");
         }
-        has_shape(harness, shape, &update)?;
+        require_shape(harness, shape, &update)?;
     }
     Ok(())
 }

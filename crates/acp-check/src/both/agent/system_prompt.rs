@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 
 use acp_rules::schema::SchemaVersion;
 
-use super::steps::{needs_of_sessions, of_sessions, spoken, turn};
+use super::steps::{
+    new_session_with_turn, require_session_capability, run_task, session_capability,
+};
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::kind;
+use crate::agent_harness_v2::update_type;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -50,14 +52,14 @@ fn opening_methods(harness: &AgentHarness) -> Vec<&'static str> {
             methods.push("session/load");
         }
         if harness
-            .require_capability(&of_sessions(harness, "resume"))
+            .require_capability(&session_capability(harness, "resume"))
             .is_ok()
         {
             methods.push("session/resume");
         }
     }
     if harness
-        .require_capability(&of_sessions(harness, "fork"))
+        .require_capability(&session_capability(harness, "fork"))
         .is_ok()
     {
         methods.push("session/fork");
@@ -67,14 +69,14 @@ fn opening_methods(harness: &AgentHarness) -> Vec<&'static str> {
 
 /// Opens a session, runs one turn, closes it if the agent supports that, and returns its id.
 async fn create_old_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = spoken(harness).await?;
+    let session = new_session_with_turn(harness).await?;
     if harness.version() == SchemaVersion::V2
         || harness
-            .require_capability(&of_sessions(harness, "close"))
+            .require_capability(&session_capability(harness, "close"))
             .is_ok()
     {
         let params = json!({"sessionId": session});
-        harness.result("session/close", params).await?;
+        harness.request_result("session/close", params).await?;
     }
     Ok(session)
 }
@@ -107,13 +109,13 @@ async fn require_rejected(harness: &mut AgentHarness, prompt: &Value) -> Result<
 }
 
 async fn appends_to_new(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY).await?;
     let params = opening_params(harness, "session/new", "", polite_prompt("append"));
     harness.open_session_with(params).await.map(drop)
 }
 
 async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY).await?;
     let methods = opening_methods(harness);
     if methods.is_empty() {
         return skip("the agent cannot open existing sessions");
@@ -121,20 +123,20 @@ async fn appends_to_existing(harness: &mut AgentHarness) -> Result<(), CheckStop
     for method in methods {
         let old = create_old_session(harness).await?;
         let params = opening_params(harness, method, &old, polite_prompt("append"));
-        harness.result(method, params).await?;
+        harness.request_result(method, params).await?;
     }
     Ok(())
 }
 
 async fn rejects_unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY).await?;
     require_rejected(harness, &polite_prompt("_acp-check/whisper")).await
 }
 
 async fn accepts_override_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY).await?;
     if harness
-        .require_capability(&of_sessions(harness, "systemPrompt/mode/override"))
+        .require_capability(&session_capability(harness, "systemPrompt/mode/override"))
         .is_err()
     {
         return require_rejected(harness, &polite_prompt("override")).await;
@@ -144,7 +146,7 @@ async fn accepts_override_only_if_supported(harness: &mut AgentHarness) -> Resul
 }
 
 async fn rejects_other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY).await?;
     let said = json!({"type": "text", "text": "Be polite."});
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
     let unknown = json!({"type": "_acp-check/smell", "of": "roses"});
@@ -155,14 +157,14 @@ async fn rejects_other_content(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn accepts_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
+    require_session_capability(harness, CAPABILITY).await?;
     let params = opening_params(harness, "session/new", "", Value::Null);
     harness.open_session_with(params).await.map(drop)
 }
 
 async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    needs_of_sessions(harness, CAPABILITY).await?;
-    let remember = text_content(&harness.text_for(AgentTask::Remember));
+    require_session_capability(harness, CAPABILITY).await?;
+    let remember = text_content(&harness.prompt_text(AgentTask::Remember));
     let params = opening_params(
         harness,
         "session/new",
@@ -171,12 +173,12 @@ async fn uses_appended_prompt(harness: &mut AgentHarness) -> Result<(), CheckSto
     );
     let session = harness.open_session_with(params).await?;
     let session = session["sessionId"].as_str().unwrap_or_default();
-    let turn = turn(harness, session, AgentTask::Recall).await?;
+    let turn = run_task(harness, session, AgentTask::Recall).await?;
     // In version 2 a message may come as a whole.
     let said: String = turn
         .updates
         .iter()
-        .filter(|update| kind(update).starts_with("agent_message"))
+        .filter(|update| update_type(update).starts_with("agent_message"))
         .map(|update| update["content"].to_string())
         .collect();
     require(said.contains("7351"), || {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::steps::{end, never_called, offer, prompted, used};
+use super::steps::{
+    capability_mut, end_turn, require_never_called, serve_one_turn, wait_for_prompt,
+};
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
@@ -14,8 +16,8 @@ checks! { V1 V2 Client "auth-status";
 }
 
 async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(harness).await?;
-    never_called(harness, &["auth/status"], "auth.status")
+    serve_one_turn(harness).await?;
+    require_never_called(harness, &["auth/status"], "auth.status")
 }
 
 /// Advertises the auth status, reports a status after the client's first prompt, and requires that the client still
@@ -25,12 +27,15 @@ async fn require_tolerance(
     what: &str,
     status: Value,
 ) -> Result<(), CheckStop> {
-    offer(harness, "auth")["status"] = json!({});
-    harness.answers.insert("auth/status", status.clone());
-    let prompted = prompted(harness).await?;
-    harness.wire.notify("auth/status_update", status).await?;
-    harness.alive_v2(what).await?;
-    end(harness, &prompted).await
+    capability_mut(harness, "auth")["status"] = json!({});
+    harness.results.insert("auth/status", status.clone());
+    let prompted = wait_for_prompt(harness).await?;
+    harness
+        .wire
+        .send_notification("auth/status_update", status)
+        .await?;
+    harness.require_responsive_v2(what).await?;
+    end_turn(harness, &prompted).await
 }
 
 async fn tolerates_unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::steps::{never_called, offer, used};
+use super::steps::{capability_mut, require_never_called, serve_one_turn};
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require};
@@ -15,21 +15,21 @@ checks! { V1 V2 Client "providers";
 const DISABLE: &str = "providers/disable";
 
 async fn uses_providers_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(harness).await?;
+    serve_one_turn(harness).await?;
     let methods = ["providers/list", "providers/set", DISABLE];
-    never_called(harness, &methods, "providers")
+    require_never_called(harness, &methods, "providers")
 }
 
 async fn keeps_required_provider(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    *offer(harness, "providers") = json!({});
+    *capability_mut(harness, "providers") = json!({});
     let current = json!({"apiType": "_acp-check/morse", "baseUrl": "https://example.org"});
     let required = json!({
         "providerId": "main", "supported": ["_acp-check/morse"], "required": true, "current": current,
     });
     let listed = json!({"providers": [required]});
-    harness.answers.insert("providers/list", listed);
-    harness.answers.insert("providers/set", json!({}));
-    used(harness).await?;
+    harness.results.insert("providers/list", listed);
+    harness.results.insert("providers/set", json!({}));
+    serve_one_turn(harness).await?;
     let disabled = harness
         .messages
         .iter()

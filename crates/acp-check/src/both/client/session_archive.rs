@@ -1,6 +1,6 @@
 //! Archived sessions. Unstable.
 
-use super::steps::{never_called, used};
+use super::steps::{require_never_called, serve_one_turn};
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require};
@@ -11,8 +11,8 @@ checks! { V1 V2 Client "session-archive";
 }
 
 async fn archives_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(harness).await?;
-    never_called(
+    serve_one_turn(harness).await?;
+    require_never_called(
         harness,
         &["session/archive", "session/unarchive"],
         "archive",
@@ -20,7 +20,7 @@ async fn archives_only_if_supported(harness: &mut ClientHarness) -> Result<(), C
 }
 
 async fn filters_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(harness).await?;
+    serve_one_turn(harness).await?;
     let filtered = harness.messages.iter().any(|message| {
         message.method() == "session/list" && !message.params()["archived"].is_null()
     });

@@ -1,6 +1,6 @@
 //! The status of sessions. Unstable.
 
-use super::steps::{never_called, used};
+use super::steps::{require_never_called, serve_one_turn};
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
@@ -10,6 +10,6 @@ checks! { V1 V2 Client "session-status";
 }
 
 async fn requests_status_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    used(harness).await?;
-    never_called(harness, &["session/status"], "status")
+    serve_one_turn(harness).await?;
+    require_never_called(harness, &["session/status"], "status")
 }

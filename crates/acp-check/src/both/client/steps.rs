@@ -5,59 +5,61 @@ use tokio::time::{Instant, timeout_at};
 
 use acp_rules::schema::SchemaVersion;
 
-use crate::client_harness::{ClientHarness, ReceivedPrompt, SESSION};
-use crate::client_harness_v2::WATCHED;
+use crate::client_harness::{ClientHarness, ReceivedPrompt, SESSION_ID};
+use crate::client_harness_v2::WATCH_TIME;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedMessage;
 
 /// Returns the capability `name` in the agent's response to `initialize`, to be changed.
-pub(super) fn offer<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut Value {
+pub(super) fn capability_mut<'a>(harness: &'a mut ClientHarness, name: &str) -> &'a mut Value {
     match harness.version() {
-        SchemaVersion::V1 => &mut harness.introduction["agentCapabilities"][name],
-        SchemaVersion::V2 => &mut harness.introduction["capabilities"][name],
+        SchemaVersion::V1 => &mut harness.initialize_result["agentCapabilities"][name],
+        SchemaVersion::V2 => &mut harness.initialize_result["capabilities"][name],
     }
 }
 
 /// Returns the agent's session capabilities, to be changed.
-pub(super) fn offer_for_sessions(harness: &mut ClientHarness) -> &mut Value {
+pub(super) fn session_capabilities_mut(harness: &mut ClientHarness) -> &mut Value {
     let name = match harness.version() {
         SchemaVersion::V1 => "sessionCapabilities",
         SchemaVersion::V2 => "session",
     };
-    offer(harness, name)
+    capability_mut(harness, name)
 }
 
 /// Waits for the client's first prompt. In version 2, accepts it as well.
-pub(super) async fn prompted(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
+pub(super) async fn wait_for_prompt(
+    harness: &mut ClientHarness,
+) -> Result<ReceivedPrompt, CheckStop> {
     match harness.version() {
         SchemaVersion::V1 => harness.wait_for_prompt().await,
-        SchemaVersion::V2 => harness.working_v2().await,
+        SchemaVersion::V2 => harness.begin_turn_v2().await,
     }
 }
 
 /// Ends the turn of a prompt.
-pub(super) async fn end(
+pub(super) async fn end_turn(
     harness: &mut ClientHarness,
     prompted: &ReceivedPrompt,
 ) -> Result<(), CheckStop> {
     match harness.version() {
         SchemaVersion::V1 => harness.end_turn(prompted, "end_turn").await,
-        SchemaVersion::V2 => harness.idle_v2(prompted, "end_turn").await,
+        SchemaVersion::V2 => harness.end_turn_v2(prompted, "end_turn").await,
     }
 }
 
 /// Acts as an agent that lists one session and can resume it, until the first turn has ended and for a while after
 /// that. What the client sent is then in `messages`.
-pub(super) async fn used(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let offered = offer_for_sessions(harness);
+pub(super) async fn serve_one_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
+    let offered = session_capabilities_mut(harness);
     offered["list"] = json!({});
     offered["resume"] = json!({});
-    let listed = json!({"sessions": [{"sessionId": SESSION, "cwd": "/"}]});
-    harness.answers.insert("session/list", listed);
-    harness.answers.insert("session/resume", json!({}));
-    let prompted = prompted(harness).await?;
-    end(harness, &prompted).await?;
-    let until = Instant::now() + WATCHED;
+    let listed = json!({"sessions": [{"sessionId": SESSION_ID, "cwd": "/"}]});
+    harness.results.insert("session/list", listed);
+    harness.results.insert("session/resume", json!({}));
+    let prompted = wait_for_prompt(harness).await?;
+    end_turn(harness, &prompted).await?;
+    let until = Instant::now() + WATCH_TIME;
     while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
@@ -65,9 +67,9 @@ pub(super) async fn used(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         if message.method() == "session/prompt" {
             let prompted = received_prompt(&message);
             if harness.version() == SchemaVersion::V2 {
-                harness.accept_v2(&prompted).await?;
+                harness.accept_prompt_v2(&prompted).await?;
             }
-            end(harness, &prompted).await?;
+            end_turn(harness, &prompted).await?;
         } else {
             harness.serve(&message).await?;
         }
@@ -86,7 +88,7 @@ fn received_prompt(message: &ReceivedMessage) -> ReceivedPrompt {
 }
 
 /// Requires that the client has called none of these methods. `offered` is the capability that the agent lacks.
-pub(super) fn never_called(
+pub(super) fn require_never_called(
     harness: &ClientHarness,
     methods: &[&str],
     offered: &str,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::steps::{offer_for_sessions, used};
+use super::steps::{serve_one_turn, session_capabilities_mut};
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require};
@@ -24,7 +24,7 @@ const OPENING_METHODS: &[&str] = &[
 async fn received_system_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {
-    used(harness).await?;
+    serve_one_turn(harness).await?;
     let opening = harness.messages.iter().filter(|message| {
         OPENING_METHODS.contains(&message.method()) && !message.params()["systemPrompt"].is_null()
     });
@@ -39,7 +39,7 @@ async fn received_system_prompts(
 async fn received_appended_prompts(
     harness: &mut ClientHarness,
 ) -> Result<Vec<(String, Value)>, CheckStop> {
-    offer_for_sessions(harness)["systemPrompt"] = json!({});
+    session_capabilities_mut(harness)["systemPrompt"] = json!({});
     received_system_prompts(harness).await
 }
 

@@ -14,9 +14,9 @@ checks! { V1 Agent "agent-plan";
 
 /// Makes the agent show a plan. Returns the texts of all entries, for each plan update in order.
 async fn collect_plans(harness: &mut AgentHarness) -> Result<Vec<Vec<String>>, CheckStop> {
-    let session = harness.session().await?;
-    let turn = harness.task(&session, AgentTask::Plan).await?;
-    let plans: Vec<Vec<String>> = turn.of_kind("plan").map(entry_texts).collect();
+    let session = harness.new_session().await?;
+    let turn = harness.run_task_or_skip(&session, AgentTask::Plan).await?;
+    let plans: Vec<Vec<String>> = turn.updates_of_type("plan").map(entry_texts).collect();
     if plans.is_empty() {
         return skip("the agent reported no plan");
     }

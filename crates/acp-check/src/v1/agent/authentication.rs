@@ -60,7 +60,7 @@ async fn rejects_unknown_method(harness: &mut AgentHarness) -> Result<(), CheckS
 /// Initializes the connection, and returns params for `authenticate`. Skips unless an auth method was chosen.
 async fn login_params(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
     harness.initialize().await?;
-    match harness.login() {
+    match harness.auth_method() {
         Some(method) => Ok(json!({"methodId": method})),
         None => skip("no auth method given; choose one with --login"),
     }
@@ -68,7 +68,7 @@ async fn login_params(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
 
 async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let login = login_params(harness).await?;
-    harness.result("authenticate", login).await?;
+    harness.request_result("authenticate", login).await?;
     let params = harness.session_params();
     let response = harness.request("session/new", params).await?;
     require(response.code() != Some(-32000), || {
@@ -80,11 +80,13 @@ async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let login = login_params(harness).await?;
     harness.require_capability("/agentCapabilities/auth/logout")?;
-    harness.result("authenticate", login.clone()).await?;
-    harness.result("logout", json!({})).await?;
+    harness
+        .request_result("authenticate", login.clone())
+        .await?;
+    harness.request_result("logout", json!({})).await?;
     let params = harness.session_params();
     let response = harness.request("session/new", params).await?;
-    harness.result("authenticate", login).await?;
+    harness.request_result("authenticate", login).await?;
     Ok(response)
 }
 

@@ -9,7 +9,7 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 
-use super::prompt_turn::of_a_turn;
+use super::prompt_turn::find_turn_update;
 
 checks! { V1 Agent "prompt-turn";
     31 Must "A cancelled turn ends with stop reason `cancelled`." => cancels_turn;
@@ -30,17 +30,17 @@ checks! { V1 Agent "prompt-turn";
 }
 
 async fn cancels_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let prompt = harness.long_turn(&session).await?;
+    let session = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
-    harness.ends_cancelled(&prompt).await
+    harness.require_cancelled(&prompt).await
 }
 
 async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let prompt = harness.long_turn(&session).await?;
+    let session = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
-    match harness.answer(&prompt).await {
+    match harness.wait_for_response(&prompt).await {
         Err(CheckStop::Fail(why)) => fail(format!("after `session/cancel`: {why}")),
         response => response.map(drop),
     }
@@ -48,17 +48,17 @@ async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckSto
 
 async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let method = "session/request_permission";
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let (prompt, asked, _) = harness
-        .until_asked(&session, AgentTask::Edit, method)
+        .wait_for_held_request(&session, AgentTask::Edit, method)
         .await?;
     harness.cancel(&session).await?;
-    harness.host.permission = PermissionReply::Cancel;
+    harness.host.permission_reply = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     harness
-        .answer_open(asked, &json!({"result": outcome}))
+        .respond_to_held(asked, &json!({"result": outcome}))
         .await?;
-    harness.ends_cancelled(&prompt).await
+    harness.require_cancelled(&prompt).await
 }
 
 async fn cancels_while_reading_file(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -75,24 +75,26 @@ async fn cancel_during_request(
     task: AgentTask,
     method: &'static str,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let (prompt, asked, _) = harness.until_asked(&session, task, method).await?;
+    let session = harness.new_session().await?;
+    let (prompt, asked, _) = harness
+        .wait_for_held_request(&session, task, method)
+        .await?;
     harness.cancel(&session).await?;
     // The agent may cancel its request as well. Give it time to.
-    harness.hush().await?;
+    harness.drain_messages().await?;
     let error = json!({"error": {"code": -32800, "message": "Request cancelled"}});
-    harness.answer_open(asked, &error).await?;
-    harness.ends_cancelled(&prompt).await
+    harness.respond_to_held(asked, &error).await?;
+    harness.require_cancelled(&prompt).await
 }
 
 async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let prompt = harness.long_turn(&session).await?;
+    let session = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
-    harness.turn_answer(&prompt).await?;
+    harness.wait_for_turn_response(&prompt).await?;
     let before = harness.messages.len();
-    harness.hush().await?;
-    match of_a_turn(harness, &session, before) {
+    harness.drain_messages().await?;
+    match find_turn_update(harness, &session, before) {
         Some(kind) => fail(format!(
             "`{kind}` was sent after the response to the cancelled prompt"
         )),
@@ -101,97 +103,102 @@ async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), Chec
 }
 
 async fn remains_usable(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let prompt = harness.long_turn(&session).await?;
+    let session = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
-    harness.turn_answer(&prompt).await?;
+    harness.wait_for_turn_response(&prompt).await?;
     harness
-        .goes_on(&session, "a cancelled turn")
+        .require_next_prompt(&session, "a cancelled turn")
         .await
         .map(drop)
 }
 
 async fn ignores_cancel_without_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     harness.cancel(&session).await?;
     harness
-        .goes_on(&session, "a `session/cancel` without a turn")
+        .require_next_prompt(&session, "a `session/cancel` without a turn")
         .await
         .map(drop)
 }
 
 async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     harness.cancel("sess_nobody_has_opened").await?;
     let what = "a `session/cancel` for an unknown session";
-    harness.goes_on(&session, what).await?;
+    harness.require_next_prompt(&session, what).await?;
     require_no_response(harness, what)
 }
 
 /// Requires that the agent has sent no response without a request.
 fn require_no_response(harness: &AgentHarness, what: &str) -> Result<(), CheckStop> {
-    require(harness.answers_to(&Value::Null).is_empty(), || {
+    require(harness.responses_to(&Value::Null).is_empty(), || {
         format!("{what} got a response, but notifications never do")
     })
 }
 
 async fn cancels_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let prompt = harness.long_turn(&session).await?;
+    let session = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
     harness.cancel(&session).await?;
-    harness.turn_answer(&prompt).await?;
-    harness.goes_on(&session, "a turn cancelled twice").await?;
-    let answers = harness.answers_to(&prompt).len();
+    harness.wait_for_turn_response(&prompt).await?;
+    harness
+        .require_next_prompt(&session, "a turn cancelled twice")
+        .await?;
+    let answers = harness.responses_to(&prompt).len();
     require(answers == 1, || {
         format!("the prompt cancelled twice got {answers} responses")
     })
 }
 
 async fn cancels_right_after_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     // Only if the agent's turns can take long is it certain that this one had not ended.
-    let prompt = harness.long_turn(&session).await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness.cancel(&session).await?;
-    harness.turn_answer(&prompt).await?;
-    let text = harness.text_for(AgentTask::Long);
+    harness.wait_for_turn_response(&prompt).await?;
+    let text = harness.prompt_text(AgentTask::Long);
     let prompt = harness.begin_prompt(&session, &text).await?;
     harness.cancel(&session).await?;
-    match harness.ends_cancelled(&prompt).await {
+    match harness.require_cancelled(&prompt).await {
         Err(CheckStop::Fail(why)) => fail(format!("cancelled immediately after its prompt: {why}")),
         ended => ended,
     }
 }
 
 async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session().await?;
-    let second = harness.session().await?;
-    let cancelled = harness.long_turn(&first).await?;
-    let other = harness.long_turn(&second).await?;
+    let first = harness.new_session().await?;
+    let second = harness.new_session().await?;
+    let cancelled = harness.begin_long_turn(&first).await?;
+    let other = harness.begin_long_turn(&second).await?;
     harness.cancel(&first).await?;
-    harness.end_of(&cancelled).await?;
-    harness.hush().await?;
-    let ended = harness.answers_to(&other).into_iter().next();
+    harness.prompt_response(&cancelled).await?;
+    harness.drain_messages().await?;
+    let ended = harness.responses_to(&other).into_iter().next();
     if let Some(ReceivedResponse::Result(result)) = ended
         && result["stopReason"] == "cancelled"
     {
         return fail("the turn of the other session was cancelled, too");
     }
     harness.cancel(&second).await?;
-    harness.end_of(&other).await.map(drop)
+    harness.prompt_response(&other).await.map(drop)
 }
 
 async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let prompt = harness.long_turn(&session).await?;
+    let session = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     let params = json!({"requestId": prompt});
-    harness.wire.notify("$/cancel_request", params).await?;
-    harness.hush().await?;
-    if harness.answers_to(&prompt).is_empty() {
+    harness
+        .wire
+        .send_notification("$/cancel_request", params)
+        .await?;
+    harness.drain_messages().await?;
+    if harness.responses_to(&prompt).is_empty() {
         // It may continue with its work.
         harness.cancel(&session).await?;
     }
-    match harness.end_of(&prompt).await? {
+    match harness.prompt_response(&prompt).await? {
         ReceivedResponse::Result(result) => require(result["stopReason"].is_string(), || {
             format!("the response to the prompt has no stop reason: {result}")
         }),
@@ -203,20 +210,23 @@ async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(),
 }
 
 async fn ignores_unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let params = json!({"requestId": "nobody-has-asked"});
-    harness.wire.notify("$/cancel_request", params).await?;
+    harness
+        .wire
+        .send_notification("$/cancel_request", params)
+        .await?;
     let what = "a `$/cancel_request` for an unknown request";
-    harness.goes_on(&session, what).await?;
+    harness.require_next_prompt(&session, what).await?;
     require_no_response(harness, what)
 }
 
 async fn cancels_on_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     harness.require_capability("/agentCapabilities/sessionCapabilities/close")?;
-    let prompt = harness.long_turn(&session).await?;
+    let prompt = harness.begin_long_turn(&session).await?;
     harness
-        .result("session/close", json!({"sessionId": session}))
+        .request_result("session/close", json!({"sessionId": session}))
         .await?;
-    harness.ends_cancelled(&prompt).await
+    harness.require_cancelled(&prompt).await
 }

@@ -41,22 +41,25 @@ fn audio_block() -> Value {
 
 /// Requires that the agent accepts a prompt that ends with `block`.
 async fn require_accepted(harness: &mut AgentHarness, block: Value) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
+    let session = harness.new_session().await?;
+    let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
     let kind = block["type"].clone();
-    match harness.prompt(&session, json!([text, block])).await {
+    match harness.run_prompt(&session, json!([text, block])).await {
         Err(CheckStop::Fail(why)) => fail(format!("with content of type {kind}: {why}")),
         turn => turn.map(drop),
     }
 }
 
 async fn accepts_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.turn(&session, AgentTask::Answer).await.map(drop)
+    let session = harness.new_session().await?;
+    harness
+        .run_task(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
 fn notes_uri(harness: &AgentHarness) -> String {
-    format!("file://{}", harness.place().file("notes.txt").display())
+    format!("file://{}", harness.directory().file("notes.txt").display())
 }
 
 async fn accepts_link(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -132,27 +135,27 @@ async fn require_response(
     block: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
+    let session = harness.new_session().await?;
+    let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
     let params = json!({"sessionId": session, "prompt": [text, block]});
-    let prompt = harness.wire.ask("session/prompt", params).await?;
-    harness.turn_answer(&prompt).await?;
-    harness.goes_on(&session, what).await.map(drop)
+    let prompt = harness.wire.send_request("session/prompt", params).await?;
+    harness.wait_for_turn_response(&prompt).await?;
+    harness.require_next_prompt(&session, what).await.map(drop)
 }
 
 async fn accepts_annotations(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let annotations = json!({"audience": ["user", "assistant"], "priority": 1, "lastModified": "2026-01-31T12:00:00Z"});
-    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer), "annotations": annotations});
-    let session = harness.session().await?;
-    harness.prompt(&session, json!([text])).await.map(drop)
+    let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer), "annotations": annotations});
+    let session = harness.new_session().await?;
+    harness.run_prompt(&session, json!([text])).await.map(drop)
 }
 
 async fn accepts_several_blocks(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
+    let session = harness.new_session().await?;
+    let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
     let more = json!({"type": "text", "text": "\n"});
     harness
-        .prompt(&session, json!([text, more, more]))
+        .run_prompt(&session, json!([text, more, more]))
         .await
         .map(drop)
 }
@@ -171,17 +174,17 @@ fn content_blocks(update: &Value) -> Vec<&Value> {
 
 /// Makes the agent send content other than text, if it does so at all: sends it an image, and makes it use a tool.
 async fn request_other_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     if harness.capability("/agentCapabilities/promptCapabilities/image") == &json!(true) {
-        let text = json!({"type": "text", "text": harness.text_for(AgentTask::Answer)});
+        let text = json!({"type": "text", "text": harness.prompt_text(AgentTask::Answer)});
         let prompt = json!({"sessionId": session, "prompt": [text, image_block()]});
-        let prompt = harness.wire.ask("session/prompt", prompt).await?;
+        let prompt = harness.wire.send_request("session/prompt", prompt).await?;
         // Another check tests whether it is accepted.
-        if let ReceivedResponse::Error { .. } = harness.turn_answer(&prompt).await? {
-            harness.wire.note("the image was rejected");
+        if let ReceivedResponse::Error { .. } = harness.wait_for_turn_response(&prompt).await? {
+            harness.wire.add_note("the image was rejected");
         }
     }
-    harness.attempt(&session, AgentTask::Read).await.map(drop)
+    harness.try_task(&session, AgentTask::Read).await.map(drop)
 }
 
 async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -243,16 +246,20 @@ async fn sends_valid_mime_types(harness: &mut AgentHarness) -> Result<(), CheckS
 }
 
 async fn has_unique_message_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let ids = |turn: &crate::turns::CheckTurn| -> Vec<Value> {
-        let pieces = turn.of_kind("agent_message_chunk");
+        let pieces = turn.updates_of_type("agent_message_chunk");
         pieces
             .map(|piece| piece["messageId"].clone())
             .filter(Value::is_string)
             .collect()
     };
-    let first = ids(&harness.task(&session, AgentTask::Answer).await?);
-    let second = ids(&harness.task(&session, AgentTask::Answer).await?);
+    let first = ids(&harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?);
+    let second = ids(&harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?);
     if first.is_empty() || second.is_empty() {
         return skip("the agent's messages have no ids");
     }

@@ -21,12 +21,12 @@ async fn open_session(harness: &mut AgentHarness, elicitation: Value) -> Result<
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["elicitation"] = elicitation;
     harness.initialize_with(params).await?;
-    harness.session().await
+    harness.new_session().await
 }
 
 async fn elicits_only_if_supported(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.attempt(&session, AgentTask::Ask).await?;
+    let session = harness.new_session().await?;
+    harness.try_task(&session, AgentTask::Ask).await?;
     if harness.requests().any(|(method, _)| method == CREATE) {
         fail("the agent called `elicitation/create`, which the client does not support")
     } else {
@@ -36,7 +36,7 @@ async fn elicits_only_if_supported(harness: &mut AgentHarness) -> Result<(), Che
 
 async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = open_session(harness, json!({"form": {}})).await?;
-    harness.attempt(&session, AgentTask::Ask).await?;
+    harness.try_task(&session, AgentTask::Ask).await?;
     let mut asked = harness
         .requests()
         .filter(|(method, _)| *method == CREATE)
@@ -57,10 +57,10 @@ async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), Check
     let session = open_session(harness, json!({"form": {}, "url": {}})).await?;
     let response = json!({"result": {"action": "decline"}});
     harness
-        .task_with(&session, AgentTask::Ask, CREATE, response)
+        .run_task_with_response(&session, AgentTask::Ask, CREATE, response)
         .await?;
     harness
-        .goes_on(&session, "a declined elicitation")
+        .require_next_prompt(&session, "a declined elicitation")
         .await
         .map(drop)
 }
@@ -69,9 +69,9 @@ async fn completes_known_elicitations(harness: &mut AgentHarness) -> Result<(), 
     let session = open_session(harness, json!({"url": {}})).await?;
     let response = json!({"result": {"action": "accept"}});
     harness
-        .task_with(&session, AgentTask::Ask, CREATE, response)
+        .run_task_with_response(&session, AgentTask::Ask, CREATE, response)
         .await?;
-    harness.hush().await?;
+    harness.drain_messages().await?;
     let done = harness
         .messages
         .iter()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::UNKNOWN;
+use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::checks;
 use crate::host::PermissionReply;
 use crate::options::AgentTask;
@@ -42,49 +42,49 @@ async fn accepts_session_meta(harness: &mut AgentHarness) -> Result<(), CheckSto
 }
 
 async fn accepts_prompt_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Answer);
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Answer);
     let annotations = json!({"_meta": arbitrary_meta()});
     let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": arbitrary_meta()});
     let params = json!({"sessionId": session, "prompt": [block], "_meta": arbitrary_meta()});
-    let id = harness.wire.ask("session/prompt", params).await?;
-    let response = harness.turn_answer(&id).await?;
-    harness.turn_since(&session, response, 0)?;
+    let id = harness.wire.send_request("session/prompt", params).await?;
+    let response = harness.wait_for_turn_response(&id).await?;
+    harness.read_turn(&session, response, 0)?;
     Ok(())
 }
 
 async fn accepts_response_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.host.permission = PermissionReply::Hold;
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Edit);
+    harness.host.permission_reply = PermissionReply::Hold;
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Edit);
     let prompt = harness.begin_prompt(&session, &text).await?;
     let mut asked = false;
     loop {
         let what = "a permission request or the end of the turn";
         let (held, response) = harness
-            .until_in_turn(what, |harness, message| {
+            .wait_until_in_turn(what, |harness, message| {
                 let ended = match message.envelope() {
                     Some(Envelope::Response { id, result }) if *id == prompt => {
                         Some(crate::wire::ReceivedResponse::read(result))
                     }
                     _ => None,
                 };
-                let held = harness.held.first().cloned();
+                let held = harness.held_requests.first().cloned();
                 (held.is_some() || ended.is_some()).then_some((held, ended))
             })
             .await?;
         if let Some((id, _, params)) = held {
             asked = true;
-            harness.held.clear();
+            harness.held_requests.clear();
             let option = &params["options"][0]["optionId"];
             let outcome =
                 json!({"outcome": "selected", "optionId": option, "_meta": arbitrary_meta()});
             let result = json!({"outcome": outcome, "_meta": arbitrary_meta()});
-            harness.wire.answer(&id, result).await?;
+            harness.wire.send_result(&id, result).await?;
         }
         match response {
             Some(_) if !asked => return skip("the agent did not request permission"),
-            Some(response) => return harness.turn_since(&session, response, 0).map(drop),
+            Some(response) => return harness.read_turn(&session, response, 0).map(drop),
             None => {}
         }
     }
@@ -92,22 +92,24 @@ async fn accepts_response_meta(harness: &mut AgentHarness) -> Result<(), CheckSt
 
 async fn responds_to_extension(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    harness.request(UNKNOWN, json!({"any": "thing"})).await?;
+    harness
+        .request(UNKNOWN_METHOD, json!({"any": "thing"}))
+        .await?;
     Ok(())
 }
 
 async fn rejects_unknown_extension(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     match harness
-        .request(UNKNOWN, json!({"any": "thing"}))
+        .request(UNKNOWN_METHOD, json!({"any": "thing"}))
         .await?
         .code()
     {
         Some(-32601) => Ok(()),
         Some(code) => fail(format!(
-            "`{UNKNOWN}` failed with error {code}; expected -32601"
+            "`{UNKNOWN_METHOD}` failed with error {code}; expected -32601"
         )),
-        None => fail(format!("`{UNKNOWN}` succeeded; expected an error")),
+        None => fail(format!("`{UNKNOWN_METHOD}` succeeded; expected an error")),
     }
 }
 
@@ -115,7 +117,7 @@ async fn ignores_unknown_extension(harness: &mut AgentHarness) -> Result<(), Che
     harness.initialize().await?;
     harness
         .wire
-        .notify("_acp-check/hello", json!({"any": "thing"}))
+        .send_notification("_acp-check/hello", json!({"any": "thing"}))
         .await?;
     harness
         .require_responsive("the notification `_acp-check/hello`")
@@ -126,7 +128,7 @@ async fn ignores_unknown_notification(harness: &mut AgentHarness) -> Result<(), 
     harness.initialize().await?;
     harness
         .wire
-        .notify("session/acp-check", json!({"any": "thing"}))
+        .send_notification("session/acp-check", json!({"any": "thing"}))
         .await?;
     harness
         .require_responsive("the unknown notification `session/acp-check`")
@@ -138,21 +140,21 @@ async fn ignores_unknown_fields(harness: &mut AgentHarness) -> Result<(), CheckS
     let mut params = harness.session_params();
     params["acpCheckLater"] = json!({"any": "thing"});
     let session = harness.open_session_with(params).await?;
-    let text = harness.text_for(AgentTask::Answer);
+    let text = harness.prompt_text(AgentTask::Answer);
     let block = json!({"type": "text", "text": text, "acpCheckLater": 1});
     let session = session["sessionId"].as_str().unwrap_or_default().to_owned();
-    harness.prompt(&session, json!([block])).await?;
+    harness.run_prompt(&session, json!([block])).await?;
     Ok(())
 }
 
 async fn prefixes_custom_methods(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Read);
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Read);
     let prompt = harness.begin_prompt(&session, &text).await?;
     let schema = Schema::of(SchemaVersion::V1);
     let mut foreign = None;
     harness
-        .until_in_turn("the end of the turn", |_, message| {
+        .wait_until_in_turn("the end of the turn", |_, message| {
             let method = message.method();
             if !method.is_empty() && !method.starts_with('_') && schema.method(method).is_none() {
                 foreign.get_or_insert_with(|| method.to_owned());
@@ -177,9 +179,9 @@ async fn prefixes_custom_methods(harness: &mut AgentHarness) -> Result<(), Check
 }
 
 async fn adds_no_custom_fields(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Answer, AgentTask::Read] {
-        harness.turn(&session, task).await?;
+        harness.run_task(&session, task).await?;
     }
     let mut faults = harness.wire.faults();
     let added = faults.find(|fault| fault.kind == SchemaFaultKind::UnknownField);

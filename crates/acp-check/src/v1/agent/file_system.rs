@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::options::AgentTask;
-use crate::turns::owned;
+use crate::turns::clone_request;
 use crate::verdict::{CheckStop, fail, require, skip};
 
 checks! { V1 Agent "file-system";
@@ -31,9 +31,9 @@ async fn run_without_capability(
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["fs"] = fs;
     harness.initialize_with(params).await?;
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit] {
-        harness.attempt(&session, task).await?;
+        harness.try_task(&session, task).await?;
     }
     let called = harness.requests().any(|(called, _)| called == method);
     require(!called, || {
@@ -56,14 +56,14 @@ async fn writes_only_if_supported(harness: &mut AgentHarness) -> Result<(), Chec
 
 /// Makes the agent read and edit a file, and returns its `fs/*` requests.
 async fn file_requests(harness: &mut AgentHarness) -> Result<Vec<(String, Value)>, CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit] {
-        harness.attempt(&session, task).await?;
+        harness.try_task(&session, task).await?;
     }
     let files = harness
         .requests()
         .filter(|(method, _)| method.starts_with("fs/"));
-    let files: Vec<_> = files.map(owned).collect();
+    let files: Vec<_> = files.map(clone_request).collect();
     if files.is_empty() {
         return skip("the agent does not use the client's files");
     }
@@ -105,9 +105,11 @@ async fn continues_after_response(
     response: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.task_with(&session, task, method, response).await?;
-    harness.goes_on(&session, what).await.map(drop)
+    let session = harness.new_session().await?;
+    harness
+        .run_task_with_response(&session, task, method, response)
+        .await?;
+    harness.require_next_prompt(&session, what).await.map(drop)
 }
 
 async fn continues_after_failed_read(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -126,10 +128,10 @@ async fn accepts_empty_file(harness: &mut AgentHarness) -> Result<(), CheckStop>
 }
 
 async fn accepts_null_result(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let null = json!({"result": null});
     let response = harness
-        .task_with(&session, AgentTask::Edit, WRITE, null)
+        .run_task_with_response(&session, AgentTask::Edit, WRITE, null)
         .await?;
-    harness.turn_since(&session, response, 0).map(drop)
+    harness.read_turn(&session, response, 0).map(drop)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
+use crate::agent_harness::UNKNOWN_SESSION;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
@@ -36,7 +36,7 @@ async fn returns_version_and_capabilities(harness: &mut AgentHarness) -> Result<
 
 async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = harness.initialize_params();
-    let said = harness.result("initialize", params).await?;
+    let said = harness.request_result("initialize", params).await?;
     require(said.get("protocolVersion") == Some(&json!(1)), || {
         format!("requested version 1, got {}", said["protocolVersion"])
     })
@@ -45,7 +45,7 @@ async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), Che
 async fn returns_latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(65535);
-    let said = harness.result("initialize", params).await?;
+    let said = harness.request_result("initialize", params).await?;
     match said.get("protocolVersion").and_then(Value::as_u64) {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
@@ -61,9 +61,9 @@ async fn requires_no_capabilities(harness: &mut AgentHarness) -> Result<(), Chec
     harness
         .initialize_with(json!({"protocolVersion": 1}))
         .await?;
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        harness.turn(&session, task).await?;
+        harness.run_task(&session, task).await?;
     }
     let used = harness.requests().map(|(method, _)| method);
     let used =
@@ -87,9 +87,9 @@ async fn initialize_supporting(
 
     let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities.clone()});
     harness.initialize_with(params).await?;
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        harness.turn(&session, task).await?;
+        harness.run_task(&session, task).await?;
     }
     let needs_offer = |method: &&str| method.starts_with("fs/") || method.starts_with("terminal/");
     let used = harness.requests().map(|(method, _)| method);
@@ -165,7 +165,7 @@ async fn supports_offered_methods(harness: &mut AgentHarness) -> Result<(), Chec
         if harness.require_capability(&capability).is_err() {
             continue;
         }
-        let mut params = json!({"sessionId": NO_SESSION});
+        let mut params = json!({"sessionId": UNKNOWN_SESSION});
         match method {
             "session/list" => params = json!({}),
             "session/load" | "session/resume" => {

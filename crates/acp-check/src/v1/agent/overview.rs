@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::{NO_SESSION, QUIET, UNKNOWN};
+use crate::agent_harness::{QUIET, UNKNOWN_METHOD, UNKNOWN_SESSION};
 use crate::check::checks;
 use crate::host::PermissionReply;
 use crate::options::AgentTask;
@@ -40,11 +40,11 @@ checks! { V1 Agent "overview";
 async fn responds_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     for (method, params) in [
-        (UNKNOWN, json!({})),
+        (UNKNOWN_METHOD, json!({})),
         ("session/new", harness.session_params()),
     ] {
-        let id = harness.wire.ask(method, params).await?;
-        harness.answer(&id).await?;
+        let id = harness.wire.send_request(method, params).await?;
+        harness.wait_for_response(&id).await?;
         let again = harness.collect(QUIET).await?;
         require(
             !again.iter().any(|message| is_response_to(message, &id)),
@@ -72,7 +72,7 @@ async fn send_request_with_id(
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     harness.wire.send(&request).await?;
     harness
-        .until(&format!("a response with id {id}"), |_, message| {
+        .wait_until(&format!("a response with id {id}"), |_, message| {
             is_response_to(message, &id).then(|| message.0.clone())
         })
         .await
@@ -92,14 +92,14 @@ async fn accepts_number_ids(harness: &mut AgentHarness) -> Result<(), CheckStop>
     harness.initialize().await?;
     // The second is the largest that every language represents exactly.
     for id in [-7, 9_007_199_254_740_991_i64] {
-        send_request_with_id(harness, json!(id), UNKNOWN).await?;
+        send_request_with_id(harness, json!(id), UNKNOWN_METHOD).await?;
     }
     Ok(())
 }
 
 async fn responds_to_null_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    send_request_with_id(harness, Value::Null, UNKNOWN).await?;
+    send_request_with_id(harness, Value::Null, UNKNOWN_METHOD).await?;
     Ok(())
 }
 
@@ -107,22 +107,24 @@ async fn handles_many_requests(harness: &mut AgentHarness) -> Result<(), CheckSt
     harness.initialize().await?;
     let mut asked = Vec::new();
     for _ in 0..20 {
-        asked.push(harness.wire.ask(UNKNOWN, json!({})).await?);
+        asked.push(harness.wire.send_request(UNKNOWN_METHOD, json!({})).await?);
     }
-    harness.answers(&asked).await?;
+    harness.wait_for_responses(&asked).await?;
     Ok(())
 }
 
 async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.host.permission = PermissionReply::Hold;
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Edit);
+    harness.host.permission_reply = PermissionReply::Hold;
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Edit);
     let prompt = harness.begin_prompt(&session, &text).await?;
     let what = "a permission request or the end of the turn";
     let held = harness
-        .until_in_turn(what, |harness, message| match harness.held.first() {
-            Some(held) => Some(Some(held.clone())),
-            None => is_response_to(message, &prompt).then_some(None),
+        .wait_until_in_turn(what, |harness, message| {
+            match harness.held_requests.first() {
+                Some(held) => Some(Some(held.clone())),
+                None => is_response_to(message, &prompt).then_some(None),
+            }
         })
         .await?;
     let Some((theirs, _, params)) = held else {
@@ -134,14 +136,14 @@ async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
             .require_responsive("a request of its own with the id of the prompt")
             .await?;
     } else {
-        send_request_with_id(harness, theirs.clone(), UNKNOWN).await?;
+        send_request_with_id(harness, theirs.clone(), UNKNOWN_METHOD).await?;
     }
     let chosen = json!({"outcome": "selected", "optionId": params["options"][0]["optionId"]});
     harness
         .wire
-        .answer(&theirs, json!({"outcome": chosen}))
+        .send_result(&theirs, json!({"outcome": chosen}))
         .await?;
-    harness.turn_answer(&prompt).await?;
+    harness.wait_for_turn_response(&prompt).await?;
     Ok(())
 }
 
@@ -160,12 +162,12 @@ fn require_no_response(received: &[ReceivedMessage], to: &str) -> Result<(), Che
 }
 
 async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for (method, params) in [
         ("session/cancel", json!({"sessionId": session})),
         ("_acp-check/hello", json!({})),
     ] {
-        harness.wire.notify(method, params).await?;
+        harness.wire.send_notification(method, params).await?;
         let received = harness.collect(QUIET).await?;
         require_no_response(&received, &format!("the notification `{method}`"))?;
     }
@@ -175,7 +177,10 @@ async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckSt
 async fn ignores_invalid_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}});
-    harness.wire.notify("session/cancel", params).await?;
+    harness
+        .wire
+        .send_notification("session/cancel", params)
+        .await?;
     let received = harness.collect(QUIET).await?;
     require_no_response(
         &received,
@@ -190,7 +195,7 @@ async fn reports_parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop
         .send_line(br#"{"jsonrpc": "2.0", "id":"#)
         .await?;
     let response = harness
-        .until("a response to invalid JSON", |_, message| {
+        .wait_until("a response to invalid JSON", |_, message| {
             match message.envelope() {
                 Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
                 _ => None,
@@ -209,10 +214,10 @@ async fn reports_parse_error_with_null_id(harness: &mut AgentHarness) -> Result<
         .wire
         .send_line(br#"{"jsonrpc": "2.0", "id":"#)
         .await?;
-    let asked = harness.wire.ask(UNKNOWN, json!({})).await?;
+    let asked = harness.wire.send_request(UNKNOWN_METHOD, json!({})).await?;
     let mut error = None;
     harness
-        .until(&format!("a response to request {asked}"), |_, message| {
+        .wait_until(&format!("a response to request {asked}"), |_, message| {
             if let Some(Envelope::Response { id, result: Err(_) }) = message.envelope()
                 && *id != asked
             {
@@ -235,7 +240,7 @@ async fn rejects_invalid_request(harness: &mut AgentHarness) -> Result<(), Check
     let odd = json!({"jsonrpc": "2.0", "id": "odd", "method": 1});
     harness.wire.send(&odd).await?;
     let code = harness
-        .until(
+        .wait_until(
             "a response to a request whose method is a number",
             |_, m| match m.envelope() {
                 Some(Envelope::Response { id, result }) if id.is_null() || *id == "odd" => {
@@ -324,7 +329,7 @@ async fn has_result_or_error(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn has_jsonrpc_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    for method in ["initialize", UNKNOWN] {
+    for method in ["initialize", UNKNOWN_METHOD] {
         let message = send_request_with_id(harness, json!(method), method).await?;
         require(message["jsonrpc"] == "2.0", || {
             let said = &message["jsonrpc"];
@@ -338,11 +343,11 @@ async fn ignores_stray_response(harness: &mut AgentHarness) -> Result<(), CheckS
     harness.initialize().await?;
     harness
         .wire
-        .answer(&json!("nobody asked"), json!({}))
+        .send_result(&json!("nobody asked"), json!({}))
         .await?;
     harness
         .wire
-        .refuse(&json!(4711), -32603, "nobody asked")
+        .send_error(&json!(4711), -32603, "nobody asked")
         .await?;
     harness
         .require_responsive("responses to unknown requests")
@@ -353,15 +358,15 @@ async fn supports_required_methods(harness: &mut AgentHarness) -> Result<(), Che
     harness.initialize().await?;
     let params = harness.session_params();
     let opened = harness.request("session/new", params).await?;
-    let prompt = json!([{"type": "text", "text": harness.text_for(AgentTask::Answer)}]);
+    let prompt = json!([{"type": "text", "text": harness.prompt_text(AgentTask::Answer)}]);
     let session = match &opened {
         ReceivedResponse::Result(opened) => opened["sessionId"].clone(),
         // It may require a login first, but it has the method.
-        ReceivedResponse::Error { .. } => json!(NO_SESSION),
+        ReceivedResponse::Error { .. } => json!(UNKNOWN_SESSION),
     };
     let params = json!({"sessionId": session, "prompt": prompt});
-    let id = harness.wire.ask("session/prompt", params).await?;
-    let prompted = harness.turn_answer(&id).await?;
+    let id = harness.wire.send_request("session/prompt", params).await?;
+    let prompted = harness.wait_for_turn_response(&id).await?;
     for (method, response) in [("session/new", opened), ("session/prompt", prompted)] {
         require(response.code() != Some(-32601), || {
             format!("the agent does not support `{method}` (error -32601)")
@@ -373,10 +378,10 @@ async fn supports_required_methods(harness: &mut AgentHarness) -> Result<(), Che
 /// Makes the agent read, edit and run a command. Returns every value of `field` in the locations, diffs and requests
 /// that it sends.
 async fn reported_values(harness: &mut AgentHarness, field: &str) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
         // A turn that fails has reported something, too.
-        if let Err(CheckStop::Harness(why)) = harness.turn(&session, task).await {
+        if let Err(CheckStop::Harness(why)) = harness.run_task(&session, task).await {
             return Err(CheckStop::Harness(why));
         }
     }

@@ -24,15 +24,15 @@ const METHOD: &str = "session/request_permission";
 
 /// Makes the agent edit a file, and returns its permission requests. The turn may fail.
 async fn permission_requests(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session().await?;
-    harness.attempt(&session, AgentTask::Edit).await?;
+    let session = harness.new_session().await?;
+    harness.try_task(&session, AgentTask::Edit).await?;
     collect_permission_requests(harness)
 }
 
 /// Like `permission_requests`, but requires that the turn succeeds.
 async fn permission_requests_of_turn(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session().await?;
-    harness.task(&session, AgentTask::Edit).await?;
+    let session = harness.new_session().await?;
+    harness.run_task_or_skip(&session, AgentTask::Edit).await?;
     collect_permission_requests(harness)
 }
 
@@ -46,7 +46,7 @@ fn collect_permission_requests(harness: &AgentHarness) -> Result<Vec<Value>, Che
 }
 
 fn read_notes(harness: &AgentHarness) -> Result<String, CheckStop> {
-    let file = harness.place().file("notes.txt");
+    let file = harness.directory().file("notes.txt");
     std::fs::read_to_string(&file)
         .map_err(|e| CheckStop::Harness(format!("{}: {e}", file.display())))
 }
@@ -91,7 +91,7 @@ async fn refers_to_reported_call(harness: &mut AgentHarness) -> Result<(), Check
 }
 
 async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.host.permission = PermissionReply::Reject;
+    harness.host.permission_reply = PermissionReply::Reject;
     let before = read_notes(harness)?;
     permission_requests(harness).await?;
     let after = read_notes(harness)?;
@@ -123,18 +123,18 @@ async fn reports_progress_after_allow(harness: &mut AgentHarness) -> Result<(), 
 }
 
 async fn does_not_run_cancelled_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let before = read_notes(harness)?;
     let (prompt, asked, _) = harness
-        .until_asked(&session, AgentTask::Edit, METHOD)
+        .wait_for_held_request(&session, AgentTask::Edit, METHOD)
         .await?;
     harness.cancel(&session).await?;
-    harness.host.permission = PermissionReply::Cancel;
+    harness.host.permission_reply = PermissionReply::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
     harness
-        .answer_open(asked, &json!({"result": outcome}))
+        .respond_to_held(asked, &json!({"result": outcome}))
         .await?;
-    harness.end_of(&prompt).await?;
+    harness.prompt_response(&prompt).await?;
     let after = read_notes(harness)?;
     require(before == after, || {
         format!(
@@ -144,25 +144,25 @@ async fn does_not_run_cancelled_call(harness: &mut AgentHarness) -> Result<(), C
 }
 
 async fn handles_error_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
     harness
-        .task_with(&session, AgentTask::Edit, METHOD, error)
+        .run_task_with_response(&session, AgentTask::Edit, METHOD, error)
         .await?;
     harness
-        .goes_on(&session, "an error response to a permission request")
+        .require_next_prompt(&session, "an error response to a permission request")
         .await
         .map(drop)
 }
 
 async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.host.permission = PermissionReply::Reject;
-    let session = harness.session().await?;
-    let turn = harness.task(&session, AgentTask::Edit).await?;
+    harness.host.permission_reply = PermissionReply::Reject;
+    let session = harness.new_session().await?;
+    let turn = harness.run_task_or_skip(&session, AgentTask::Edit).await?;
     if !turn.requests.iter().any(|(method, _)| method == METHOD) {
         return skip("the agent did not request permission");
     }
-    if turn.stop == "cancelled" {
+    if turn.stop_reason == "cancelled" {
         return fail("permission was rejected, but the turn ended with `cancelled`");
     }
     Ok(())

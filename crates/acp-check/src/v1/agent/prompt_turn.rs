@@ -26,7 +26,7 @@ checks! { V1 Agent "prompt-turn";
 }
 
 /// The types of updates that belong to a turn. Others, such as the usage, may be sent at any time.
-pub(super) const OF_A_TURN: [&str; 5] = [
+pub(super) const TURN_UPDATES: [&str; 5] = [
     "agent_message_chunk",
     "agent_thought_chunk",
     "tool_call",
@@ -35,47 +35,55 @@ pub(super) const OF_A_TURN: [&str; 5] = [
 ];
 
 async fn has_valid_stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let turn = harness.turn(&session, AgentTask::Answer).await?;
+    let session = harness.new_session().await?;
+    let turn = harness.run_task(&session, AgentTask::Answer).await?;
     let known: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
-    require(known.contains(&turn.stop.as_str()), || {
+    require(known.contains(&turn.stop_reason.as_str()), || {
         let expected = known.join(", ");
         format!(
             "invalid stop reason {:?}; expected one of {expected}",
-            turn.stop
+            turn.stop_reason
         )
     })
 }
 
 async fn sends_output_before_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let turn = harness.task(&session, AgentTask::Answer).await?;
-    if turn.stop != "end_turn" {
-        return skip(format!("the turn ended with {:?}", turn.stop));
+    let session = harness.new_session().await?;
+    let turn = harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
+    if turn.stop_reason != "end_turn" {
+        return skip(format!("the turn ended with {:?}", turn.stop_reason));
     }
-    let reported = OF_A_TURN
+    let reported = TURN_UPDATES
         .iter()
-        .any(|kind| turn.of_kind(kind).next().is_some());
+        .any(|kind| turn.updates_of_type(kind).next().is_some());
     require(reported, || "the turn ended without any output".to_owned())
 }
 
 /// Returns the type of the first update of a turn in this session, ignoring the first `after` messages.
-pub(super) fn of_a_turn(harness: &AgentHarness, session: &str, after: usize) -> Option<String> {
+pub(super) fn find_turn_update(
+    harness: &AgentHarness,
+    session: &str,
+    after: usize,
+) -> Option<String> {
     let of_session = harness.updates_since(after);
     let mut kinds = of_session
         .filter(|params| params["sessionId"] == session)
         .filter_map(|params| params["update"]["sessionUpdate"].as_str());
     kinds
-        .find(|kind| OF_A_TURN.contains(kind))
+        .find(|kind| TURN_UPDATES.contains(kind))
         .map(str::to_owned)
 }
 
 async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.task(&session, AgentTask::Answer).await?;
+    let session = harness.new_session().await?;
+    harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
     let before = harness.messages.len();
-    harness.hush().await?;
-    match of_a_turn(harness, &session, before) {
+    harness.drain_messages().await?;
+    match find_turn_update(harness, &session, before) {
         Some(kind) => fail(format!(
             "`{kind}` was sent after the response to the prompt"
         )),
@@ -84,8 +92,10 @@ async fn sends_nothing_afterwards(harness: &mut AgentHarness) -> Result<(), Chec
 }
 
 async fn names_session_in_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.task(&session, AgentTask::Answer).await?;
+    let session = harness.new_session().await?;
+    harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
     let other = harness
         .updates()
         .find(|params| params["sessionId"] != session.as_str());
@@ -106,9 +116,9 @@ fn is_session_method(method: &str) -> bool {
 }
 
 async fn names_session_in_requests(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        harness.attempt(&session, task).await?;
+        harness.try_task(&session, task).await?;
     }
     let mut asked = harness
         .requests()
@@ -127,43 +137,58 @@ async fn names_session_in_requests(harness: &mut AgentHarness) -> Result<(), Che
 }
 
 async fn accepts_second_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.task(&session, AgentTask::Answer).await?;
-    harness.goes_on(&session, "a first turn").await.map(drop)
+    let session = harness.new_session().await?;
+    harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
+    harness
+        .require_next_prompt(&session, "a first turn")
+        .await
+        .map(drop)
 }
 
 async fn uses_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.task(&session, AgentTask::Remember).await?;
-    let said = harness.task(&session, AgentTask::Recall).await?.text();
+    let session = harness.new_session().await?;
+    harness
+        .run_task_or_skip(&session, AgentTask::Remember)
+        .await?;
+    let said = harness
+        .run_task_or_skip(&session, AgentTask::Recall)
+        .await?
+        .text();
     require(said.contains("7351"), || {
         format!("asked to remember and repeat 7351, the agent said {said:?}")
     })
 }
 
 async fn does_not_end_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let turn = harness.task(&session, AgentTask::Answer).await?;
-    require(turn.stop != "cancelled", || {
+    let session = harness.new_session().await?;
+    let turn = harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
+    require(turn.stop_reason != "cancelled", || {
         "the stop reason is \"cancelled\", but the turn was not cancelled".to_owned()
     })
 }
 
 async fn responds_to_empty_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let params = json!({"sessionId": session, "prompt": []});
-    let prompt = harness.wire.ask("session/prompt", params).await?;
+    let prompt = harness.wire.send_request("session/prompt", params).await?;
     // The agent may accept or reject it.
-    harness.turn_answer(&prompt).await?;
-    harness.goes_on(&session, "an empty prompt").await.map(drop)
+    harness.wait_for_turn_response(&prompt).await?;
+    harness
+        .require_next_prompt(&session, "an empty prompt")
+        .await
+        .map(drop)
 }
 
 async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.session().await?;
+    harness.new_session().await?;
     let prompt = harness
         .begin_prompt("sess_nobody_has_opened", "Hello")
         .await?;
-    match harness.turn_answer(&prompt).await? {
+    match harness.wait_for_turn_response(&prompt).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(result) => fail(format!(
             "a prompt for an unknown session succeeded with {result}"
@@ -172,21 +197,21 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
 }
 
 async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session().await?;
-    let second = harness.session().await?;
-    let text = harness.text_for(AgentTask::Answer);
+    let first = harness.new_session().await?;
+    let second = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Answer);
     let mut prompts: Vec<(String, Value)> = Vec::new();
     for session in [first, second] {
         let prompt = harness.begin_prompt(&session, &text).await?;
         prompts.push((session, prompt));
     }
     for (session, prompt) in &prompts {
-        let response = harness.end_of(prompt).await?;
-        let turn = harness.turn_since(session, response, 0)?;
-        let reported = OF_A_TURN
+        let response = harness.prompt_response(prompt).await?;
+        let turn = harness.read_turn(session, response, 0)?;
+        let reported = TURN_UPDATES
             .iter()
-            .any(|kind| turn.of_kind(kind).next().is_some());
-        require(reported || turn.stop != "end_turn", || {
+            .any(|kind| turn.updates_of_type(kind).next().is_some());
+        require(reported || turn.stop_reason != "end_turn", || {
             format!("of two concurrent prompts, the one in {session:?} ended without an update")
         })?;
     }
@@ -194,10 +219,10 @@ async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), Che
 }
 
 async fn does_not_block_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let busy = harness.session().await?;
-    let other = harness.session().await?;
-    let prompt = harness.long_turn(&busy).await?;
-    let turn = harness.turn(&other, AgentTask::Answer).await;
+    let busy = harness.new_session().await?;
+    let other = harness.new_session().await?;
+    let prompt = harness.begin_long_turn(&busy).await?;
+    let turn = harness.run_task(&other, AgentTask::Answer).await;
     harness.cancel(&busy).await?;
     match turn {
         Err(CheckStop::Fail(why)) => fail(format!(
@@ -205,19 +230,19 @@ async fn does_not_block_other_sessions(harness: &mut AgentHarness) -> Result<(),
         )),
         turn => {
             turn?;
-            harness.end_of(&prompt).await.map(drop)
+            harness.prompt_response(&prompt).await.map(drop)
         }
     }
 }
 
 async fn responds_to_second_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Answer);
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Answer);
     let first = harness.begin_prompt(&session, &text).await?;
     let second = harness.begin_prompt(&session, &text).await?;
     for prompt in [first, second] {
         // The agent may queue it, reject it, or end the first turn.
-        harness.end_of(&prompt).await?;
+        harness.prompt_response(&prompt).await?;
     }
     Ok(())
 }

@@ -22,13 +22,13 @@ const CLOSE: &str = "/agentCapabilities/sessionCapabilities/close";
 async fn open_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(CLOSE)?;
-    harness.session().await
+    harness.new_session().await
 }
 
 async fn closes_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = open_session(harness).await?;
     harness
-        .result("session/close", json!({"sessionId": session}))
+        .request_result("session/close", json!({"sessionId": session}))
         .await?;
     Ok(())
 }
@@ -36,10 +36,10 @@ async fn closes_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 /// Closes a session while a turn runs, and returns the response to the prompt.
 async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, CheckStop> {
     let session = open_session(harness).await?;
-    let text = harness.text_for(AgentTask::Long);
+    let text = harness.prompt_text(AgentTask::Long);
     let prompt = harness.begin_prompt(&session, &text).await?;
     let runs = harness
-        .until_in_turn("the beginning of a turn", |_, message| {
+        .wait_until_in_turn("the beginning of a turn", |_, message| {
             let kind = message.params()["update"]["sessionUpdate"].as_str();
             match message.envelope() {
                 Some(Envelope::Response { id, .. }) if *id == prompt => Some(false),
@@ -56,9 +56,9 @@ async fn close_in_turn(harness: &mut AgentHarness) -> Result<ReceivedResponse, C
     }
     let close = harness
         .wire
-        .ask("session/close", json!({"sessionId": session}))
+        .send_request("session/close", json!({"sessionId": session}))
         .await?;
-    let mut answers = harness.answers(&[prompt, close]).await?;
+    let mut answers = harness.wait_for_responses(&[prompt, close]).await?;
     Ok(answers.swap_remove(0))
 }
 
@@ -84,16 +84,16 @@ async fn cancels_open_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 
 async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let other = open_session(harness).await?;
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     harness
-        .result("session/close", json!({"sessionId": session}))
+        .request_result("session/close", json!({"sessionId": session}))
         .await?;
-    harness.turn(&other, AgentTask::Answer).await?;
+    harness.run_task(&other, AgentTask::Answer).await?;
     Ok(())
 }
 
 async fn rejects_unsupported_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     if harness.require_capability(CLOSE).is_ok() {
         return skip("the agent supports `session/close`");
     }

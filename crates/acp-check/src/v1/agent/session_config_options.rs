@@ -8,7 +8,7 @@ use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-use super::session_modes::set_another;
+use super::session_modes::set_other_mode;
 
 checks! { V1 Agent "session-config-options";
     1 Must "Config option ids are unique." => has_unique_ids;
@@ -130,7 +130,7 @@ async fn read_current_options(
 ) -> Result<Vec<Value>, CheckStop> {
     let option = find_select_option(known)?;
     let params = setting_params(session, &option["id"], &option["currentValue"]);
-    Ok(config_options(&harness.result(SET, params).await?))
+    Ok(config_options(&harness.request_result(SET, params).await?))
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -237,8 +237,8 @@ async fn wait_for_agent_change(
     harness: &mut AgentHarness,
 ) -> Result<(String, Vec<Value>, Vec<Value>), CheckStop> {
     let (session, before) = session_with_options(harness).await?;
-    let turn = harness.task(&session, AgentTask::Plan).await?;
-    match turn.of_kind("config_option_update").last() {
+    let turn = harness.run_task_or_skip(&session, AgentTask::Plan).await?;
+    match turn.updates_of_type("config_option_update").last() {
         Some(update) => Ok((session, before, config_options(update))),
         None => skip("the agent did not change its config options on its own"),
     }
@@ -289,7 +289,7 @@ async fn sets_boolean(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (id, value) = (option["id"].clone(), json!(option["currentValue"] == false));
     let mut params = setting_params(&session, &id, &value);
     params["type"] = json!("boolean");
-    let after = config_options(&harness.result(SET, params).await?);
+    let after = config_options(&harness.request_result(SET, params).await?);
     let current = &option_with_id(&after, &id)["currentValue"];
     require(*current == value, || {
         format!("option {id} was set to {value}, but the response says {current}")
@@ -301,7 +301,7 @@ async fn sets_option_during_turn(harness: &mut AgentHarness) -> Result<(), Check
     find_select_option(&options)?;
     let set =
         async |harness: &mut AgentHarness| read_current_options(harness, &session, &options).await;
-    harness.while_at_work(&session, set).await.map(drop)
+    harness.run_during_turn(&session, set).await.map(drop)
 }
 
 async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -316,7 +316,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
         return skip("only one select config option");
     };
     let params = setting_params(&other, &another["id"], &another["currentValue"]);
-    let after = config_options(&harness.result(SET, params).await?);
+    let after = config_options(&harness.request_result(SET, params).await?);
     let now = &option_with_id(&after, &id)["currentValue"];
     require(now == before || *now != value, || {
         format!("option {id} was set to {value} in one session, and changed to {now} in another")
@@ -372,9 +372,9 @@ async fn keeps_mode_in_sync(harness: &mut AgentHarness) -> Result<(), CheckStop>
             "the agent has no other config option to set, so the option of the mode cannot be read",
         );
     };
-    let set = set_another(harness, session, &opened["modes"]).await?;
+    let set = set_other_mode(harness, session, &opened["modes"]).await?;
     let params = setting_params(session, &another["id"], &another["currentValue"]);
-    let after = config_options(&harness.result(SET, params).await?);
+    let after = config_options(&harness.request_result(SET, params).await?);
     let now = &option_with_id(&after, mode)["currentValue"];
     require(*now == set.as_str(), || {
         format!("the mode was set to {set:?}, but the config option says {now}")
@@ -395,10 +395,12 @@ async fn require_options_after_reopen(
     capability: &str,
     method: &str,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     harness.require_capability(capability)?;
     // An agent need not store a session without a turn.
-    harness.task(&session, AgentTask::Answer).await?;
+    harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
     let mut params = harness.session_params();
     params["sessionId"] = json!(session);
     let opened = match harness.request(method, params).await? {

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::session_list::listed;
+use super::session_list::list_sessions;
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
+use crate::agent_harness::UNKNOWN_SESSION;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -24,14 +24,16 @@ const SESSION: &str = "/agentCapabilities/sessionCapabilities";
 async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(&format!("{SESSION}/delete"))?;
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let params = json!({"sessionId": session});
-    harness.turn(&session, AgentTask::Answer).await?;
+    harness.run_task(&session, AgentTask::Answer).await?;
     let closes = harness
         .require_capability(&format!("{SESSION}/close"))
         .is_ok();
     if closes {
-        harness.result("session/close", params.clone()).await?;
+        harness
+            .request_result("session/close", params.clone())
+            .await?;
     }
     match harness.request("session/delete", params).await? {
         ReceivedResponse::Result(_) => Ok(session),
@@ -47,7 +49,7 @@ async fn create_deleted_session(harness: &mut AgentHarness) -> Result<String, Ch
 async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_deleted_session(harness).await?;
     harness.require_capability(&format!("{SESSION}/list"))?;
-    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
+    let listed = list_sessions(harness, json!({"cwd": harness.directory().project()})).await?;
     let found = listed.iter().any(|listed| listed["sessionId"] == session);
     require(!found, || {
         format!("session {session:?} was deleted, but is still listed")
@@ -58,7 +60,7 @@ async fn deletes_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
     harness.initialize().await?;
     harness.require_capability(&format!("{SESSION}/delete"))?;
     harness
-        .result("session/delete", json!({"sessionId": NO_SESSION}))
+        .request_result("session/delete", json!({"sessionId": UNKNOWN_SESSION}))
         .await?;
     Ok(())
 }
@@ -66,13 +68,13 @@ async fn deletes_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
 async fn deletes_twice(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_deleted_session(harness).await?;
     harness
-        .result("session/delete", json!({"sessionId": session}))
+        .request_result("session/delete", json!({"sessionId": session}))
         .await?;
     Ok(())
 }
 
 async fn rejects_unsupported_delete(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     if harness
         .require_capability(&format!("{SESSION}/delete"))
         .is_ok()

@@ -29,9 +29,11 @@ fn last_title(harness: &AgentHarness, session: &str) -> Option<Value> {
 
 /// Makes the agent name a session. Returns the session's id and its title.
 async fn create_titled_session(harness: &mut AgentHarness) -> Result<(String, Value), CheckStop> {
-    let session = harness.session().await?;
-    harness.task(&session, AgentTask::Answer).await?;
-    harness.hush().await?;
+    let session = harness.new_session().await?;
+    harness
+        .run_task_or_skip(&session, AgentTask::Answer)
+        .await?;
+    harness.drain_messages().await?;
     match last_title(harness, &session) {
         Some(title) => Ok((session, title)),
         None => skip("the agent sent no session title"),
@@ -41,8 +43,8 @@ async fn create_titled_session(harness: &mut AgentHarness) -> Result<(String, Va
 async fn lists_last_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = create_titled_session(harness).await?;
     harness.require_capability("/agentCapabilities/sessionCapabilities/list")?;
-    let params = json!({"cwd": harness.place().project()});
-    let list = harness.result("session/list", params).await?;
+    let params = json!({"cwd": harness.directory().project()});
+    let list = harness.request_result("session/list", params).await?;
     // Another title may have come meanwhile.
     let reported = last_title(harness, &session).unwrap_or_default();
     let sessions = list["sessions"].as_array().into_iter().flatten();
@@ -60,10 +62,10 @@ async fn sends_no_title_after_deletion(harness: &mut AgentHarness) -> Result<(),
     let (session, _) = create_titled_session(harness).await?;
     harness.require_capability("/agentCapabilities/sessionCapabilities/delete")?;
     harness
-        .result("session/delete", json!({"sessionId": session}))
+        .request_result("session/delete", json!({"sessionId": session}))
         .await?;
     let before = harness.messages.len();
-    harness.hush().await?;
+    harness.drain_messages().await?;
     let mut updates = harness.updates_since(before);
     let late = updates.any(|params| {
         params["sessionId"] == session.as_str()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
+use crate::agent_harness::UNKNOWN_SESSION;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -35,14 +35,16 @@ pub(crate) const NEW_TITLE: &str = "Set by the check";
 const MAX_PAGES: usize = 200;
 
 /// Returns all listed sessions, requesting page after page up to the maximum.
-pub(super) async fn listed(
+pub(super) async fn list_sessions(
     harness: &mut AgentHarness,
     params: Value,
 ) -> Result<Vec<Value>, CheckStop> {
     let mut sessions = Vec::new();
     let mut params = params;
     for _ in 0..MAX_PAGES {
-        let mut page = harness.result("session/list", params.clone()).await?;
+        let mut page = harness
+            .request_result("session/list", params.clone())
+            .await?;
         match page["sessions"].take() {
             Value::Array(listed) => sessions.extend(listed),
             other => {
@@ -68,8 +70,8 @@ async fn open_sessions(
     harness.require_capability(LIST)?;
     let mut sessions = Vec::new();
     for _ in 0..how_many {
-        let session = harness.session().await?;
-        harness.turn(&session, AgentTask::Answer).await?;
+        let session = harness.new_session().await?;
+        harness.run_task(&session, AgentTask::Answer).await?;
         sessions.push(session);
     }
     Ok(sessions)
@@ -77,7 +79,7 @@ async fn open_sessions(
 
 /// Creates a directory that has no sessions.
 fn create_other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
-    let elsewhere = harness.place().project().with_file_name("elsewhere");
+    let elsewhere = harness.directory().project().with_file_name("elsewhere");
     match std::fs::create_dir(&elsewhere) {
         Ok(()) => Ok(elsewhere),
         Err(e) => Err(CheckStop::Harness(format!(
@@ -92,7 +94,7 @@ fn find_session<'a>(listed: &'a [Value], session: &str) -> Option<&'a Value> {
 
 async fn returns_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     open_sessions(harness, 0).await?;
-    let page = harness.result("session/list", json!({})).await?;
+    let page = harness.request_result("session/list", json!({})).await?;
     require(page["sessions"].is_array(), || {
         format!("the response has no `sessions` list: {page}")
     })
@@ -100,7 +102,7 @@ async fn returns_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = open_sessions(harness, 1).await?;
-    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
+    let listed = list_sessions(harness, json!({"cwd": harness.directory().project()})).await?;
     for session in sessions {
         require(find_session(&listed, &session).is_some(), || {
             format!("session {session:?} had a turn, but is not listed")
@@ -112,13 +114,13 @@ async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckS
 async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = open_sessions(harness, 1).await?;
     let other = create_other_directory(harness)?;
-    let listed = listed(harness, json!({"cwd": other})).await?;
+    let listed = list_sessions(harness, json!({"cwd": other})).await?;
     for session in sessions {
         require(find_session(&listed, &session).is_none(), || {
             format!(
                 "requested sessions of {}, got {session:?}, which is in {}",
                 other.display(),
-                harness.place().project().display()
+                harness.directory().project().display()
             )
         })?;
     }
@@ -155,7 +157,7 @@ async fn rejects_unknown_cursor(harness: &mut AgentHarness) -> Result<(), CheckS
 
 async fn lists_each_session_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     open_sessions(harness, 3).await?;
-    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
+    let listed = list_sessions(harness, json!({"cwd": harness.directory().project()})).await?;
     let mut ids: Vec<&Value> = listed.iter().map(|listed| &listed["sessionId"]).collect();
     while let Some(id) = ids.pop() {
         require(!ids.contains(&id), || {
@@ -167,14 +169,14 @@ async fn lists_each_session_once(harness: &mut AgentHarness) -> Result<(), Check
 
 async fn lists_working_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let sessions = open_sessions(harness, 1).await?;
-    let listed = listed(harness, json!({})).await?;
+    let listed = list_sessions(harness, json!({})).await?;
     let Some(listed) = sessions
         .first()
         .and_then(|session| find_session(&listed, session))
     else {
         return skip("the session is not listed");
     };
-    let project = harness.place().project();
+    let project = harness.directory().project();
     require(listed["cwd"] == json!(project), || {
         format!(
             "the session was opened in {}, but is listed with {}",
@@ -201,20 +203,20 @@ async fn rejects_unsupported_list(harness: &mut AgentHarness) -> Result<(), Chec
 async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;
-    let session = harness.session().await?;
-    harness.turn(&session, AgentTask::Answer).await?;
+    let session = harness.new_session().await?;
+    harness.run_task(&session, AgentTask::Answer).await?;
     Ok(session)
 }
 
 async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let response = harness.result("session/set_title", params).await?;
+    let response = harness.request_result("session/set_title", params).await?;
     let Some(kept) = response["title"].as_str() else {
         return fail(format!("the response has no `title`: {response}"));
     };
     harness.require_capability(LIST)?;
-    let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;
+    let listed = list_sessions(harness, json!({"cwd": harness.directory().project()})).await?;
     let Some(listed) = find_session(&listed, &session) else {
         return skip("the session is not listed");
     };
@@ -230,15 +232,15 @@ async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop
     let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": ""});
     harness
-        .expect_error("session/set_title", params, -32602)
+        .request_error("session/set_title", params, -32602)
         .await
 }
 
 async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;
-    let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
+    let params = json!({"sessionId": UNKNOWN_SESSION, "title": NEW_TITLE});
     harness
-        .expect_error("session/set_title", params, -32002)
+        .request_error("session/set_title", params, -32002)
         .await
 }

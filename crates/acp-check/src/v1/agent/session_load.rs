@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::{NO_SESSION, QUIET};
+use crate::agent_harness::{QUIET, UNKNOWN_SESSION};
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::turns::CheckTurn;
@@ -38,11 +38,11 @@ async fn create_closed_session(
 ) -> Result<(String, CheckTurn), CheckStop> {
     harness.initialize().await?;
     harness.require_capability(offered)?;
-    let session = harness.session().await?;
-    let turn = harness.turn(&session, AgentTask::Answer).await?;
+    let session = harness.new_session().await?;
+    let turn = harness.run_task(&session, AgentTask::Answer).await?;
     if harness.require_capability(CLOSE).is_ok() {
         harness
-            .result("session/close", json!({"sessionId": session}))
+            .request_result("session/close", json!({"sessionId": session}))
             .await?;
     }
     Ok((session, turn))
@@ -62,8 +62,8 @@ async fn open_existing(
     params: Value,
 ) -> Result<Vec<Value>, CheckStop> {
     let before = harness.messages.len();
-    let id = harness.wire.ask(method, params).await?;
-    match harness.turn_answer(&id).await? {
+    let id = harness.wire.send_request(method, params).await?;
+    match harness.wait_for_turn_response(&id).await? {
         ReceivedResponse::Result(_) => Ok(harness.updates_since(before).cloned().collect()),
         // The specification does not say that an open session can be opened again.
         ReceivedResponse::Error { message, .. } if harness.require_capability(CLOSE).is_err() => {
@@ -130,7 +130,7 @@ fn without_whitespace(text: &str) -> String {
 
 async fn replays_user_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, _, replayed) = load_session(harness).await?;
-    let said = harness.text_for(AgentTask::Answer);
+    let said = harness.prompt_text(AgentTask::Answer);
     let text = text_of_kind(&replayed, "user_message_chunk");
     require(text.contains(&without_whitespace(&said)), || {
         format!("{said:?} was not replayed as `user_message_chunk` before the response")
@@ -197,7 +197,7 @@ async fn replays_loaded_session_only(harness: &mut AgentHarness) -> Result<(), C
 
 async fn continues_after_load(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _, _) = load_session(harness).await?;
-    harness.turn(&session, AgentTask::Answer).await?;
+    harness.run_task(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
@@ -207,9 +207,9 @@ async fn require_unknown_rejected(
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
-    harness.session().await?;
+    harness.new_session().await?;
     harness.require_capability(offered)?;
-    let params = opening_params(harness, NO_SESSION);
+    let params = opening_params(harness, UNKNOWN_SESSION);
     match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!("`{method}` of an unknown session succeeded")),
@@ -230,7 +230,7 @@ async fn require_unsupported_rejected(
     method: &str,
     offered: &str,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     if harness.require_capability(offered).is_ok() {
         return skip(format!("the agent supports `{method}`"));
     }
@@ -271,13 +271,13 @@ async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckS
     let (session, _) = create_closed_session(harness, RESUME).await?;
     let params = opening_params(harness, &session);
     open_existing(harness, "session/resume", params).await?;
-    harness.turn(&session, AgentTask::Answer).await?;
+    harness.run_task(&session, AgentTask::Answer).await?;
     Ok(())
 }
 
 async fn resumes_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = create_closed_session(harness, RESUME).await?;
-    let params = json!({"sessionId": session, "cwd": harness.place().project()});
+    let params = json!({"sessionId": session, "cwd": harness.directory().project()});
     open_existing(harness, "session/resume", params).await?;
     Ok(())
 }

@@ -38,7 +38,7 @@ fn available_ids(modes: &Value) -> Vec<&str> {
 
 /// Sets a mode other than the current one, and returns its id. Tries one mode after another, since some may be
 /// unavailable: for example, an agent may reject a mode that never asks if it runs as root.
-pub(super) async fn set_another(
+pub(super) async fn set_other_mode(
     harness: &mut AgentHarness,
     session: &str,
     modes: &Value,
@@ -85,7 +85,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn sets_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(harness).await?;
-    set_another(harness, &session, &modes).await.map(drop)
+    set_other_mode(harness, &session, &modes).await.map(drop)
 }
 
 async fn rejects_unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -101,8 +101,8 @@ async fn rejects_unknown_mode(harness: &mut AgentHarness) -> Result<(), CheckSto
 
 async fn changes_to_available_mode(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(harness).await?;
-    let turn = harness.task(&session, AgentTask::Plan).await?;
-    let mut changes = turn.of_kind("current_mode_update").peekable();
+    let turn = harness.run_task_or_skip(&session, AgentTask::Plan).await?;
+    let mut changes = turn.updates_of_type("current_mode_update").peekable();
     if changes.peek().is_none() {
         return skip("the agent did not change its mode on its own");
     }
@@ -124,8 +124,8 @@ async fn changes_to_available_mode(harness: &mut AgentHarness) -> Result<(), Che
 
 async fn sets_mode_during_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, modes) = session_with_modes(harness).await?;
-    let set = async |harness: &mut AgentHarness| set_another(harness, &session, &modes).await;
-    harness.while_at_work(&session, set).await.map(drop)
+    let set = async |harness: &mut AgentHarness| set_other_mode(harness, &session, &modes).await;
+    harness.run_during_turn(&session, set).await.map(drop)
 }
 
 async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {

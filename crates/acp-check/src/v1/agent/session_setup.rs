@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
+use crate::agent_harness::UNKNOWN_SESSION;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -26,14 +26,14 @@ checks! { V1 Agent "session-setup";
 }
 
 async fn has_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let id = harness.session().await?;
+    let id = harness.new_session().await?;
     require(!id.is_empty(), || "the `sessionId` is empty".to_owned())
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut ids: Vec<String> = Vec::new();
     for _ in 0..3 {
-        let id = harness.session().await?;
+        let id = harness.new_session().await?;
         require(!ids.contains(&id), || {
             format!("the agent opened two sessions with id {id:?}")
         })?;
@@ -44,7 +44,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 /// Creates a directory outside the project, with a `notes.txt` of its own.
 fn create_other_directory(harness: &AgentHarness) -> Result<PathBuf, CheckStop> {
-    let other = harness.place().project().with_file_name("other");
+    let other = harness.directory().project().with_file_name("other");
     let made = std::fs::create_dir(&other)
         .and_then(|()| std::fs::write(other.join("notes.txt"), "omega\npsi\n"));
     made.map_err(|e| CheckStop::Harness(format!("cannot create a directory: {e}")))?;
@@ -58,14 +58,14 @@ async fn uses_session_directory(harness: &mut AgentHarness) -> Result<(), CheckS
     params["cwd"] = json!(other);
     let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
-    let turn = harness.turn(&session, AgentTask::Read).await?;
+    let turn = harness.run_task(&session, AgentTask::Read).await?;
     let read = turn.requests.iter().map(|(_, params)| &params["path"]);
     let located = turn.updates.iter().flat_map(|update| {
         let locations = update["locations"].as_array().into_iter().flatten();
         locations.map(|location| &location["path"])
     });
     let mut files = read.chain(located).filter_map(Value::as_str);
-    let project = harness.place().project();
+    let project = harness.directory().project();
     if let Some(wrong) = files.find(|file| Path::new(file).starts_with(project)) {
         return fail(format!(
             "the session's directory is {}, but the agent used {wrong}",
@@ -94,7 +94,7 @@ fn tool_call_content(updates: &[Value]) -> String {
 }
 
 async fn rejects_relative_cwd(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.session().await?;
+    harness.new_session().await?;
     let params = json!({"cwd": "project", "mcpServers": []});
     match harness.request("session/new", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
@@ -120,8 +120,8 @@ async fn read_server_note(
         return skip("the MCP server of this check is a shell script, which cannot run here");
     }
     let (script, notes) = (
-        harness.place().file("server.sh"),
-        harness.place().file("server"),
+        harness.directory().file("server.sh"),
+        harness.directory().file("server"),
     );
     std::fs::write(&script, MCP_SERVER)
         .map_err(|e| CheckStop::Harness(format!("cannot write the server script: {e}")))?;
@@ -136,9 +136,9 @@ async fn read_server_note(
     let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default().to_owned();
     // It may connect lazily, but not after the first prompt.
-    harness.turn(&session, AgentTask::Answer).await?;
+    harness.run_task(&session, AgentTask::Answer).await?;
     let file = notes.with_extension(of);
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let looking = async {
         loop {
             if let Ok(noted) = std::fs::read_to_string(&file) {
@@ -179,23 +179,28 @@ async fn passes_mcp_arguments(harness: &mut AgentHarness) -> Result<(), CheckSto
 }
 
 async fn supports_several_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let sessions = [harness.session().await?, harness.session().await?];
-    let text = harness.text_for(AgentTask::Answer);
+    let sessions = [harness.new_session().await?, harness.new_session().await?];
+    let text = harness.prompt_text(AgentTask::Answer);
     let mut prompts = Vec::new();
     for session in &sessions {
         prompts.push(harness.begin_prompt(session, &text).await?);
     }
-    for (response, session) in harness.answers(&prompts).await?.into_iter().zip(&sessions) {
-        harness.turn_since(session, response, 0)?;
+    for (response, session) in harness
+        .wait_for_responses(&prompts)
+        .await?
+        .into_iter()
+        .zip(&sessions)
+    {
+        harness.read_turn(session, response, 0)?;
     }
     Ok(())
 }
 
 async fn names_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    harness.session().await?;
+    let session = harness.new_session().await?;
+    harness.new_session().await?;
     let before = harness.messages.len();
-    harness.turn(&session, AgentTask::Answer).await?;
+    harness.run_task(&session, AgentTask::Answer).await?;
     // Other sessions may get updates at any time, but not everything of this turn.
     let of_turn = harness.updates_since(before).filter(|reported| {
         let kind = reported["update"]["sessionUpdate"].as_str();
@@ -215,10 +220,10 @@ async fn names_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckS
 }
 
 async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.session().await?;
-    let text = harness.text_for(AgentTask::Answer);
-    let id = harness.begin_prompt(NO_SESSION, &text).await?;
-    match harness.turn_answer(&id).await? {
+    harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Answer);
+    let id = harness.begin_prompt(UNKNOWN_SESSION, &text).await?;
+    match harness.wait_for_turn_response(&id).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail("the agent accepted a prompt for an unknown session"),
     }

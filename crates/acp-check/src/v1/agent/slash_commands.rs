@@ -26,7 +26,7 @@ const SAFE_COMMANDS: [&str; 4] = ["help", "status", "context", "usage"];
 
 /// Opens a session, and returns its id and its commands. Skips if it has none.
 async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let reported = async {
         loop {
             let update = harness
@@ -120,26 +120,26 @@ async fn find_safe_command(harness: &mut AgentHarness) -> Result<(String, String
 async fn accepts_command(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, command) = find_safe_command(harness).await?;
     let text = json!({"type": "text", "text": command});
-    harness.prompt(&session, json!([text])).await.map(drop)
+    harness.run_prompt(&session, json!([text])).await.map(drop)
 }
 
 async fn accepts_command_with_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, command) = find_safe_command(harness).await?;
     let text = json!({"type": "text", "text": command});
-    let uri = format!("file://{}", harness.place().file("notes.txt").display());
+    let uri = format!("file://{}", harness.directory().file("notes.txt").display());
     let link = json!({"type": "resource_link", "name": "notes.txt", "uri": uri});
     harness
-        .prompt(&session, json!([text, link]))
+        .run_prompt(&session, json!([text, link]))
         .await
         .map(drop)
 }
 
 async fn treats_unknown_command_as_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let prompt = harness.begin_prompt(&session, "/no-such-command").await?;
-    harness.turn_answer(&prompt).await?;
+    harness.wait_for_turn_response(&prompt).await?;
     harness
-        .goes_on(&session, "an unknown command")
+        .require_next_prompt(&session, "an unknown command")
         .await
         .map(drop)
 }

@@ -32,8 +32,8 @@ async fn uses_terminals_only_if_supported(harness: &mut AgentHarness) -> Result<
     let mut params = harness.initialize_params();
     params["clientCapabilities"]["terminal"] = json!(false);
     harness.initialize_with(params).await?;
-    let session = harness.session().await?;
-    harness.attempt(&session, AgentTask::Run).await?;
+    let session = harness.new_session().await?;
+    harness.try_task(&session, AgentTask::Run).await?;
     match harness
         .requests()
         .find(|(method, _)| method.starts_with("terminal/"))
@@ -47,8 +47,8 @@ async fn uses_terminals_only_if_supported(harness: &mut AgentHarness) -> Result<
 
 /// Makes the agent run a command, and returns the session's id. Skips unless the agent uses a client terminal.
 async fn run_command(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = harness.session().await?;
-    harness.attempt(&session, AgentTask::Run).await?;
+    let session = harness.new_session().await?;
+    harness.try_task(&session, AgentTask::Run).await?;
     if harness.requests().any(|(method, _)| method == CREATE) {
         Ok(session)
     } else {
@@ -64,7 +64,7 @@ fn unreleased_terminals(harness: &AgentHarness) -> Vec<&String> {
     };
     harness
         .host
-        .created
+        .created_terminals
         .iter()
         .filter(|id| !released(id))
         .collect()
@@ -78,7 +78,7 @@ async fn require_all_released(
 ) -> Result<(), CheckStop> {
     let mut asked_to_close = false;
     loop {
-        let patience = harness.wire.patience();
+        let patience = harness.wire.timeout();
         let releasing = async {
             while !unreleased_terminals(harness).is_empty() {
                 if harness.next().await?.is_none() {
@@ -113,18 +113,20 @@ async fn releases_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 }
 
 async fn releases_terminal_after_cancel(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let (prompt, asked, _) = harness.until_asked(&session, AgentTask::Run, WAIT).await?;
+    let session = harness.new_session().await?;
+    let (prompt, asked, _) = harness
+        .wait_for_held_request(&session, AgentTask::Run, WAIT)
+        .await?;
     harness.cancel(&session).await?;
     let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
-    harness.answer_open(asked, &ended).await?;
-    harness.end_of(&prompt).await?;
+    harness.respond_to_held(asked, &ended).await?;
+    harness.prompt_response(&prompt).await?;
     require_all_released(harness, &session, "the turn was cancelled").await
 }
 
 async fn does_not_use_released_terminal(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     run_command(harness).await?;
-    harness.hush().await?;
+    harness.drain_messages().await?;
     let mut released: HashSet<&str> = HashSet::new();
     for (method, params) in harness
         .requests()
@@ -147,7 +149,13 @@ async fn uses_known_terminals(harness: &mut AgentHarness) -> Result<(), CheckSto
         .requests()
         .filter(|(method, _)| method.starts_with("terminal/"));
     let used = used.filter_map(|(method, params)| Some((method, params["terminalId"].as_str()?)));
-    let known = |id: &str| harness.host.created.iter().any(|created| created == id);
+    let known = |id: &str| {
+        harness
+            .host
+            .created_terminals
+            .iter()
+            .any(|created| created == id)
+    };
     match used.into_iter().find(|(_, id)| !known(id)) {
         Some((method, id)) => fail(format!(
             "`{method}` uses terminal {id:?}, which the client did not create"
@@ -179,12 +187,12 @@ async fn require_failure_handled(
     method: &'static str,
     what: &str,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let error = json!({"error": {"code": -32603, "message": "Internal error"}});
     harness
-        .task_with(&session, AgentTask::Run, method, error)
+        .run_task_with_response(&session, AgentTask::Run, method, error)
         .await?;
-    harness.goes_on(&session, what).await.map(drop)
+    harness.require_next_prompt(&session, what).await.map(drop)
 }
 
 async fn continues_after_failed_start(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -201,12 +209,12 @@ async fn require_result_accepted(
     method: &'static str,
     result: Value,
 ) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     let response = json!({"result": result});
     let response = harness
-        .task_with(&session, AgentTask::Run, method, response)
+        .run_task_with_response(&session, AgentTask::Run, method, response)
         .await?;
-    harness.turn_since(&session, response, 0).map(drop)
+    harness.read_turn(&session, response, 0).map(drop)
 }
 
 async fn accepts_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {

@@ -25,13 +25,13 @@ checks! { V1 Agent "tool-calls";
 }
 
 /// Makes the agent do several tasks that use tools, and returns all of its messages. Skips if it reported no tool call.
-pub(super) async fn work(
+pub(super) async fn run_tool_tasks(
     harness: &mut AgentHarness,
     tasks: &[AgentTask],
 ) -> Result<Vec<ReceivedMessage>, CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for task in tasks {
-        harness.attempt(&session, *task).await?;
+        harness.try_task(&session, *task).await?;
     }
     if call_updates(&harness.messages).next().is_none() {
         return skip("the agent reported no tool call");
@@ -81,13 +81,13 @@ fn status_changes(messages: &[ReceivedMessage]) -> Vec<(String, String, String)>
 }
 
 async fn reports_tool_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let turn = harness.task(&session, AgentTask::Read).await?;
+    let session = harness.new_session().await?;
+    let turn = harness.run_task_or_skip(&session, AgentTask::Read).await?;
     let used = turn
         .requests
         .iter()
         .any(|(method, _)| method.starts_with("fs/"));
-    if turn.of_kind("tool_call").next().is_some() {
+    if turn.updates_of_type("tool_call").next().is_some() {
         return Ok(());
     }
     if used {
@@ -104,7 +104,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         AgentTask::Edit,
         AgentTask::Run,
     ];
-    let messages = work(harness, &tasks).await?;
+    let messages = run_tool_tasks(harness, &tasks).await?;
     let mut finished: HashSet<&str> = HashSet::new();
     for (new, update) in call_updates(&messages) {
         let id = call_id(update);
@@ -120,7 +120,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn reports_call_before_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let mut known: HashSet<&str> = HashSet::new();
     for (new, update) in call_updates(&messages) {
         let id = call_id(update);
@@ -135,7 +135,8 @@ async fn reports_call_before_updates(harness: &mut AgentHarness) -> Result<(), C
 }
 
 async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
+    let messages =
+        run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit, AgentTask::Run]).await?;
     let wrong = status_changes(&messages);
     let mut wrong = wrong
         .iter()
@@ -149,7 +150,7 @@ async fn stays_finished(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let back = status_changes(&messages);
     let mut back = back
         .iter()
@@ -163,9 +164,9 @@ async fn does_not_go_back(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn finishes_calls(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let turn = harness.task(&session, AgentTask::Read).await?;
-    if turn.stop != "end_turn" || call_updates(&harness.messages).next().is_none() {
+    let session = harness.new_session().await?;
+    let turn = harness.run_task_or_skip(&session, AgentTask::Read).await?;
+    if turn.stop_reason != "end_turn" || call_updates(&harness.messages).next().is_none() {
         return skip("no turn with a tool call ended normally");
     }
     let mut last: HashMap<String, String> = HashMap::new();
@@ -195,7 +196,7 @@ fn diffs_in(messages: &[ReceivedMessage]) -> impl Iterator<Item = &Value> {
 }
 
 async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let places = listed_items(&messages, "locations").chain(diffs_in(&messages));
     let paths: Vec<&str> = places.filter_map(|place| place["path"].as_str()).collect();
     if paths.is_empty() {
@@ -211,7 +212,7 @@ async fn uses_absolute_paths(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Read, AgentTask::Edit]).await?;
     let lines: Vec<u64> = listed_items(&messages, "locations")
         .filter_map(|location| location["line"].as_u64())
         .collect();
@@ -224,13 +225,13 @@ async fn starts_lines_at_one(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn sends_accurate_diffs(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let file = harness.place().file("notes.txt");
+    let file = harness.directory().file("notes.txt");
     let read = || {
         std::fs::read_to_string(&file)
             .map_err(|e| CheckStop::Harness(format!("{}: {e}", file.display())))
     };
     let before = read()?;
-    let messages = work(harness, &[AgentTask::Edit]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Edit]).await?;
     let after = read()?;
     let path = file.display().to_string();
     let of_file = diffs_in(&messages).filter(|diff| diff["path"] == path.as_str());
@@ -264,22 +265,25 @@ fn embedded_terminals(message: &ReceivedMessage) -> impl Iterator<Item = &str> {
 }
 
 async fn embeds_created_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Run]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Run]).await?;
     let shown: Vec<&str> = messages.iter().flat_map(embedded_terminals).collect();
     if shown.is_empty() {
         return skip("no tool call embedded a terminal");
     }
-    match shown
-        .iter()
-        .find(|id| !harness.host.created.iter().any(|created| created == *id))
-    {
+    match shown.iter().find(|id| {
+        !harness
+            .host
+            .created_terminals
+            .iter()
+            .any(|created| created == *id)
+    }) {
         Some(id) => fail(format!("terminal {id:?} was embedded, but never created")),
         None => Ok(()),
     }
 }
 
 async fn embeds_before_release(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let messages = work(harness, &[AgentTask::Run]).await?;
+    let messages = run_tool_tasks(harness, &[AgentTask::Run]).await?;
     let mut seen: HashSet<&str> = HashSet::new();
     let mut released: HashSet<&str> = HashSet::new();
     for message in &messages {

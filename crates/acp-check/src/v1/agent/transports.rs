@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::UNKNOWN;
+use crate::agent_harness::UNKNOWN_METHOD;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -34,8 +34,8 @@ checks! { V1 Agent "transports";
 /// Runs one turn, and returns the lines on stdout that were not JSON. If there are any, other failures are ignored.
 async fn collect_noise(harness: &mut AgentHarness) -> Result<Vec<Vec<u8>>, CheckStop> {
     let said = async {
-        let session = harness.session().await?;
-        harness.turn(&session, AgentTask::Read).await
+        let session = harness.new_session().await?;
+        harness.run_task(&session, AgentTask::Read).await
     };
     let said = said.await;
     let noise = harness.wire.noise().to_vec();
@@ -109,7 +109,7 @@ async fn accepts_message_in_parts(harness: &mut AgentHarness) -> Result<(), Chec
         harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
     }
-    harness.answer(&json!("pieces")).await?;
+    harness.wait_for_response(&json!("pieces")).await?;
     Ok(())
 }
 
@@ -117,17 +117,17 @@ async fn accepts_messages_at_once(harness: &mut AgentHarness) -> Result<(), Chec
     harness.initialize().await?;
     let ids = ["a", "b", "c"];
     let lines = ids
-        .map(|id| request_line(harness, id, UNKNOWN) + "\n")
+        .map(|id| request_line(harness, id, UNKNOWN_METHOD) + "\n")
         .concat();
     harness.wire.send_bytes(lines.as_bytes()).await?;
-    harness.answers(&ids.map(Value::from)).await?;
+    harness.wait_for_responses(&ids.map(Value::from)).await?;
     Ok(())
 }
 
 async fn accepts_carriage_return(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let line = request_line(harness, "cr", "initialize") + "\r";
     harness.wire.send_line(line.as_bytes()).await?;
-    harness.answer(&json!("cr")).await?;
+    harness.wait_for_response(&json!("cr")).await?;
     Ok(())
 }
 
@@ -143,7 +143,7 @@ async fn accepts_whitespace(harness: &mut AgentHarness) -> Result<(), CheckStop>
         " {{ \"params\" :\t{params} , \"method\" : \"initialize\", \"id\": \"spaced\" , \"jsonrpc\" : \"2.0\" }} "
     );
     harness.wire.send_line(line.as_bytes()).await?;
-    harness.answer(&json!("spaced")).await?;
+    harness.wait_for_response(&json!("spaced")).await?;
     Ok(())
 }
 
@@ -153,7 +153,11 @@ async fn accepts_escapes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         r#"{{"jsonrpc":"2.0","id":"\u0065scaped \ud83d\ude00","m\u0065thod":"initi\u0061lize","params":{params}}}"#
     );
     harness.wire.send_line(line.as_bytes()).await?;
-    match harness.answer(&json!("escaped 😀")).await?.code() {
+    match harness
+        .wait_for_response(&json!("escaped 😀"))
+        .await?
+        .code()
+    {
         None => Ok(()),
         Some(code) => fail(format!(
             "`initialize`, written as \"initi\\u0061lize\", failed with error {code}"
@@ -168,15 +172,15 @@ async fn accepts_split_character(harness: &mut AgentHarness) -> Result<(), Check
         harness.wire.send_bytes(piece).await?;
         tokio::task::yield_now().await;
     }
-    harness.answer(&json!("Grüße 😀")).await?;
+    harness.wait_for_response(&json!("Grüße 😀")).await?;
     Ok(())
 }
 
 async fn accepts_any_language(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
     harness
-        .prompt(&session, json!([{"type": "text", "text": text}]))
+        .run_prompt(&session, json!([{"type": "text", "text": text}]))
         .await?;
     Ok(())
 }
@@ -185,7 +189,7 @@ async fn accepts_large_request(harness: &mut AgentHarness) -> Result<(), CheckSt
     harness.initialize().await?;
     let params = json!({"text": "0123456789abcdef".repeat(64 * 1024)});
     // Use a method that no agent knows: no agent should send a megabyte to a model.
-    harness.request(UNKNOWN, params).await?;
+    harness.request(UNKNOWN_METHOD, params).await?;
     Ok(())
 }
 
@@ -237,7 +241,7 @@ async fn survives_other_json(harness: &mut AgentHarness) -> Result<(), CheckStop
 /// Closes the agent's input and waits for the end of its output.
 async fn close_and_wait(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.wire.close();
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     // Do not use `next` of the harness: it would send responses, and the output is closed.
     let ending = async {
         while harness.wire.next().await?.is_some() {}
@@ -257,11 +261,11 @@ async fn closes_output(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn closes_output_during_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session().await?;
-    let text = harness.text_for(AgentTask::Long);
+    let session = harness.new_session().await?;
+    let text = harness.prompt_text(AgentTask::Long);
     harness.begin_prompt(&session, &text).await?;
     harness
-        .until_in_turn("the beginning of a turn", |harness, message| {
+        .wait_until_in_turn("the beginning of a turn", |harness, message| {
             let began = message.method() == "session/update" || harness.wire.has_ended();
             began.then_some(())
         })
@@ -272,7 +276,7 @@ async fn closes_output_during_turn(harness: &mut AgentHarness) -> Result<(), Che
 async fn exits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.wire.close();
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let Some(process) = harness.process() else {
         return skip("the agent runs inside this process");
     };
@@ -285,9 +289,9 @@ async fn exits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn leaves_no_processes(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.session().await?;
+    harness.new_session().await?;
     harness.wire.close();
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let Some(process) = harness.process() else {
         return skip("the agent runs inside this process");
     };
@@ -297,7 +301,7 @@ async fn leaves_no_processes(harness: &mut AgentHarness) -> Result<(), CheckStop
     {
         return skip("the process did not exit on its own");
     }
-    require(process.wait_empty(patience).await, || {
+    require(process.wait_all(patience).await, || {
         format!("a child process is still running {patience:?} after the agent exited")
     })
 }

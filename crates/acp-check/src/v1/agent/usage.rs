@@ -14,12 +14,14 @@ checks! { V1 Agent "usage";
 
 /// Runs two turns, and returns all usage updates.
 async fn collect_usage(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session().await?;
+    let session = harness.new_session().await?;
     for _ in 0..2 {
-        harness.task(&session, AgentTask::Answer).await?;
+        harness
+            .run_task_or_skip(&session, AgentTask::Answer)
+            .await?;
     }
     // The cost of the last turn may be reported after it.
-    harness.hush().await?;
+    harness.drain_messages().await?;
     let updates = harness.updates().map(|params| &params["update"]);
     let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");
     let usage: Vec<Value> = usage.cloned().collect();

@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
-use super::steps::takes;
+use super::steps::require_updates_accepted;
 
 checks! { V1 Client "agent-plan";
     101 Must "Plan entries of every priority and status are accepted." => accepts_every_value;
@@ -27,7 +27,7 @@ async fn accepts_every_value(harness: &mut ClientHarness) -> Result<(), CheckSto
     let entries = priorities.into_iter().flat_map(|priority| {
         ["pending", "in_progress", "completed"].map(|status| entry(priority, status))
     });
-    takes(harness, "a plan", [plan_update(entries.collect())]).await
+    require_updates_accepted(harness, "a plan", [plan_update(entries.collect())]).await
 }
 
 async fn accepts_replaced_plan(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -41,7 +41,7 @@ async fn accepts_replaced_plan(harness: &mut ClientHarness) -> Result<(), CheckS
         plan_update(Vec::new()),
         plan_update(vec![entry("medium", "in_progress")]),
     ];
-    takes(harness, "a replaced plan", plans).await
+    require_updates_accepted(harness, "a replaced plan", plans).await
 }
 
 async fn ignores_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -49,5 +49,5 @@ async fn ignores_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
         entry("urgent", "blocked"),
         entry("high", "pending"),
     ])];
-    takes(harness, "a plan with an unknown status", plans).await
+    require_updates_accepted(harness, "a plan with an unknown status", plans).await
 }

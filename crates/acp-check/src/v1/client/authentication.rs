@@ -7,7 +7,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-use super::steps::{WATCHED, maybe, watch};
+use super::steps::{WATCH_TIME, require_none_of, wait_for_optional};
 
 checks! { V1 Client "authentication";
     101 Must "If the agent requires a login, no session is opened and no prompt is sent." => sends_no_prompt_without_login;
@@ -25,21 +25,21 @@ const SESSION_METHODS: &[&str] = &[
 
 /// Offers auth methods, and rejects the first `session/new` because a login is required.
 async fn require_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["authMethods"] = json!([
+    harness.initialize_result["authMethods"] = json!([
         {"id": "acp-check/login", "name": "Password", "description": "No password is needed."},
         {"id": "other", "name": "Another password"},
     ]);
-    let (id, _) = harness.expect("session/new").await?;
+    let (id, _) = harness.wait_for_message("session/new").await?;
     harness
         .wire
-        .refuse(&id, -32000, "Authentication required")
+        .send_error(&id, -32000, "Authentication required")
         .await
 }
 
 /// Waits for `authenticate`, and returns its id and params. Skips if it does not arrive.
 async fn wait_for_login(harness: &mut ClientHarness) -> Result<(Value, Value), CheckStop> {
     require_login(harness).await?;
-    match maybe(harness, "authenticate").await? {
+    match wait_for_optional(harness, "authenticate").await? {
         Some(login) => Ok(login),
         None => skip("the client did not send `authenticate`"),
     }
@@ -47,7 +47,7 @@ async fn wait_for_login(harness: &mut ClientHarness) -> Result<(Value, Value), C
 
 async fn sends_no_prompt_without_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     require_login(harness).await?;
-    let until = Instant::now() + WATCHED;
+    let until = Instant::now() + WATCH_TIME;
     while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
@@ -61,7 +61,7 @@ async fn sends_no_prompt_without_login(harness: &mut ClientHarness) -> Result<()
         if !method.is_empty() && !id.is_null() {
             harness
                 .wire
-                .refuse(&id, -32000, "Authentication required")
+                .send_error(&id, -32000, "Authentication required")
                 .await?;
         }
     }
@@ -74,16 +74,16 @@ async fn uses_offered_method(harness: &mut ClientHarness) -> Result<(), CheckSto
     require(*method == "acp-check/login" || *method == "other", || {
         format!("the client used unknown auth method {method}")
     })?;
-    harness.wire.answer(&id, json!({})).await
+    harness.wire.send_result(&id, json!({})).await
 }
 
 async fn opens_session_after_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = wait_for_login(harness).await?;
-    harness.wire.answer(&id, json!({})).await?;
-    match maybe(harness, "session/new").await? {
+    harness.wire.send_result(&id, json!({})).await?;
+    match wait_for_optional(harness, "session/new").await? {
         Some((id, _)) => {
             let session = harness.session.clone();
-            harness.wire.answer(&id, session).await
+            harness.wire.send_result(&id, session).await
         }
         None => fail("the client did not send `session/new` after the login"),
     }
@@ -91,7 +91,10 @@ async fn opens_session_after_login(harness: &mut ClientHarness) -> Result<(), Ch
 
 async fn sends_no_prompt_after_failed_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let (id, _) = wait_for_login(harness).await?;
-    harness.wire.refuse(&id, -32603, "Wrong password").await?;
+    harness
+        .wire
+        .send_error(&id, -32603, "Wrong password")
+        .await?;
     harness.session = Value::Null;
-    watch(harness, SESSION_METHODS, "although the login failed").await
+    require_none_of(harness, SESSION_METHODS, "although the login failed").await
 }

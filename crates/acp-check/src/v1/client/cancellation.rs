@@ -6,7 +6,9 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{PLEASE_WAIT, after, answer, lives, maybe_after_turns};
+use super::steps::{
+    PLEASE_WAIT, add_context, require_responsive, wait_for_optional_after_turns, wait_for_response,
+};
 use super::terminals::CheckTerminal;
 
 checks! { V1 Client "cancellation";
@@ -25,13 +27,13 @@ async fn responds_to_cancelled_permission(harness: &mut ClientHarness) -> Result
     });
     let id = harness
         .wire
-        .ask("session/request_permission", params)
+        .send_request("session/request_permission", params)
         .await?;
     harness
         .wire
-        .notify("$/cancel_request", json!({"requestId": id}))
+        .send_notification("$/cancel_request", json!({"requestId": id}))
         .await?;
-    after("`$/cancel_request`", harness.answer(&id).await)?;
+    add_context("`$/cancel_request`", harness.wait_for_response(&id).await)?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -39,18 +41,21 @@ async fn responds_to_cancelled_wait(harness: &mut ClientHarness) -> Result<(), C
     let terminal = CheckTerminal::run(harness, "exec sleep 60", json!({})).await?;
     let id = harness
         .wire
-        .ask("terminal/wait_for_exit", terminal.params())
+        .send_request("terminal/wait_for_exit", terminal.params())
         .await?;
     harness
         .wire
-        .notify("$/cancel_request", json!({"requestId": id}))
+        .send_notification("$/cancel_request", json!({"requestId": id}))
         .await?;
     // The client may also wait for the exit, which comes when the command is killed.
-    let killed = harness.wire.ask("terminal/kill", terminal.params()).await?;
+    let killed = harness
+        .wire
+        .send_request("terminal/kill", terminal.params())
+        .await?;
     for id in [id, killed] {
-        after("`$/cancel_request`", answer(harness, &id).await)?;
+        add_context("`$/cancel_request`", wait_for_response(harness, &id).await)?;
     }
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn ignores_unknown_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -58,22 +63,25 @@ async fn ignores_unknown_cancel(harness: &mut ClientHarness) -> Result<(), Check
     for id in [json!(99_999), json!("nobodys"), prompted.id.clone()] {
         harness
             .wire
-            .notify("$/cancel_request", json!({"requestId": id}))
+            .send_notification("$/cancel_request", json!({"requestId": id}))
             .await?;
     }
-    lives(harness, "`$/cancel_request` for an unknown request").await?;
+    require_responsive(harness, "`$/cancel_request` for an unknown request").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn cancels_only_own_requests(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // Do not respond to the list. Some clients cancel it when they no longer need it.
-    harness.introduction["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
+    harness.initialize_result["agentCapabilities"]["sessionCapabilities"] = json!({"list": {}});
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    if maybe_after_turns(harness, "session/list").await?.is_none() {
+    if wait_for_optional_after_turns(harness, "session/list")
+        .await?
+        .is_none()
+    {
         return skip("the client sent no request that could be cancelled");
     }
-    let cancelled = maybe_after_turns(harness, "$/cancel_request").await?;
+    let cancelled = wait_for_optional_after_turns(harness, "$/cancel_request").await?;
     let Some((_, params)) = cancelled else {
         return skip("the client cancelled no request");
     };

@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require};
 
-use super::steps::{sent, takes};
+use super::steps::{require_updates_accepted, sent_params};
 
 checks! { V1 Client "content";
     101 Must "Text may have annotations." => accepts_annotations;
@@ -33,7 +33,7 @@ async fn accepts_annotations(harness: &mut ClientHarness) -> Result<(), CheckSto
     let blocks = annotations.map(|of| {
         message_chunk(json!({"type": "text", "text": "With annotations.", "annotations": of}))
     });
-    takes(harness, "text with annotations", blocks).await
+    require_updates_accepted(harness, "text with annotations", blocks).await
 }
 
 async fn accepts_image(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -43,12 +43,12 @@ async fn accepts_image(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         json!({"type": "image", "mimeType": "image/png", "data": pixel}),
         json!({"type": "image", "mimeType": "image/png", "data": pixel, "uri": "file:///pixel.png"}),
     ];
-    takes(harness, "images", blocks.map(message_chunk)).await
+    require_updates_accepted(harness, "images", blocks.map(message_chunk)).await
 }
 
 async fn accepts_audio(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = json!({"type": "audio", "mimeType": "audio/wav", "data": "UklGRiQAAABXQVZF"});
-    takes(harness, "sound", [message_chunk(block)]).await
+    require_updates_accepted(harness, "sound", [message_chunk(block)]).await
 }
 
 async fn accepts_link(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -60,7 +60,7 @@ async fn accepts_link(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         }),
         json!({"type": "resource_link", "uri": "example:1", "name": "x", "title": null, "size": null}),
     ];
-    takes(harness, "links to resources", blocks.map(message_chunk)).await
+    require_updates_accepted(harness, "links to resources", blocks.map(message_chunk)).await
 }
 
 async fn accepts_embedded_resource(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -70,18 +70,18 @@ async fn accepts_embedded_resource(harness: &mut ClientHarness) -> Result<(), Ch
         json!({"uri": "file:///notes.bin", "blob": "AAEC"}),
     ];
     let blocks = resources.map(|of| message_chunk(json!({"type": "resource", "resource": of})));
-    takes(harness, "embedded resources", blocks).await
+    require_updates_accepted(harness, "embedded resources", blocks).await
 }
 
 async fn ignores_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let block = message_chunk(json!({"type": "smell", "data": "roses"}));
-    takes(harness, "an unknown content type", [block]).await
+    require_updates_accepted(harness, "an unknown content type", [block]).await
 }
 
 async fn sends_supported_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["agentCapabilities"]["promptCapabilities"] = json!({"image": true});
+    harness.initialize_result["agentCapabilities"]["promptCapabilities"] = json!({"image": true});
     let prompted = harness.wait_for_prompt().await?;
-    for params in sent(harness, "session/prompt") {
+    for params in sent_params(harness, "session/prompt") {
         for block in params["prompt"].as_array().into_iter().flatten() {
             let kind = block["type"].as_str().unwrap_or_default();
             require(matches!(kind, "text" | "resource_link" | "image"), || {

@@ -6,7 +6,9 @@ use crate::check::checks;
 use crate::client_harness::{ClientHarness, ReceivedPrompt};
 use crate::verdict::{CheckStop, fail, require, skip};
 
-use super::steps::{lives, offers, prompted_with, refused, result};
+use super::steps::{
+    has_capability, request_error, request_result, require_responsive, wait_for_prompt_with,
+};
 
 checks! { V1 Client "elicitation";
     101 Must "A form is accepted, declined or cancelled." => responds_to_form;
@@ -28,7 +30,7 @@ async fn request_form(
         "requestedSchema": schema,
     });
     // A user may have to answer. Without one, it is declined or cancelled.
-    result(harness, "elicitation/create", params).await
+    request_result(harness, "elicitation/create", params).await
 }
 
 fn sample_form() -> Value {
@@ -44,7 +46,7 @@ fn sample_form() -> Value {
 }
 
 async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, FORM).await?;
+    let prompted = wait_for_prompt_with(harness, FORM).await?;
     let response = request_form(harness, &prompted, sample_form()).await?;
     let action = response["action"].as_str().unwrap_or_default();
     let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
@@ -55,7 +57,7 @@ async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 }
 
 async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, FORM).await?;
+    let prompted = wait_for_prompt_with(harness, FORM).await?;
     let response = request_form(harness, &prompted, sample_form()).await?;
     if response["action"] != "accept" {
         return skip(format!(
@@ -90,26 +92,26 @@ async fn ignores_unknown_completion(harness: &mut ClientHarness) -> Result<(), C
     let prompted = harness.wait_for_prompt().await?;
     harness
         .wire
-        .notify("elicitation/complete", json!({"elicitationId": "nobodys"}))
+        .send_notification("elicitation/complete", json!({"elicitationId": "nobodys"}))
         .await?;
-    lives(harness, "`elicitation/complete` for an unknown elicitation").await?;
+    require_responsive(harness, "`elicitation/complete` for an unknown elicitation").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn rejects_unsupported_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if offers(harness, FORM) || offers(harness, "/clientCapabilities/elicitation") {
+    if has_capability(harness, FORM) || has_capability(harness, "/clientCapabilities/elicitation") {
         return skip("the client supports elicitation");
     }
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": sample_form(),
     });
-    refused(harness, "elicitation/create", params, "an unsupported form").await?;
+    request_error(harness, "elicitation/create", params, "an unsupported form").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn responds_despite_unknown_field(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, FORM).await?;
+    let prompted = wait_for_prompt_with(harness, FORM).await?;
     let mut schema = sample_form();
     schema["properties"]["color"] = json!({"type": "_example.org/color", "title": "Color"});
     // Any response will do, including an error.

@@ -7,7 +7,7 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
-use super::steps::{lives, takes};
+use super::steps::{require_responsive, require_updates_accepted};
 
 checks! { V1 Client "extensibility";
     101 Must "An extension request gets a response with its id." => responds_to_extension;
@@ -43,31 +43,37 @@ async fn rejects_unknown_extension(harness: &mut ClientHarness) -> Result<(), Ch
 
 async fn ignores_unknown_extension(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.wire.notify(METHOD, json!({"path": "/x"})).await?;
-    lives(harness, "an extension notification").await?;
+    harness
+        .wire
+        .send_notification(METHOD, json!({"path": "/x"}))
+        .await?;
+    require_responsive(harness, "an extension notification").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn accepts_any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let meta =
         json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
-    harness.introduction["_meta"] = meta.clone();
-    harness.introduction["agentCapabilities"]["_meta"] = meta.clone();
+    harness.initialize_result["_meta"] = meta.clone();
+    harness.initialize_result["agentCapabilities"]["_meta"] = meta.clone();
     harness.session["_meta"] = meta.clone();
     let update = json!({
         "sessionUpdate": "tool_call", "toolCallId": "meta", "title": "With `_meta`", "_meta": meta,
         "content": [{"type": "content", "content": {"type": "text", "text": "x", "_meta": meta}, "_meta": null}],
     });
-    takes(harness, "`_meta` everywhere", [update]).await
+    require_updates_accepted(harness, "`_meta` everywhere", [update]).await
 }
 
 async fn ignores_unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.wire.notify("$/acp_check", json!({"a": 1})).await?;
     harness
         .wire
-        .notify("acp_check/unheard_of", json!({"a": 1}))
+        .send_notification("$/acp_check", json!({"a": 1}))
         .await?;
-    lives(harness, "an unknown notification").await?;
+    harness
+        .wire
+        .send_notification("acp_check/unheard_of", json!({"a": 1}))
+        .await?;
+    require_responsive(harness, "an unknown notification").await?;
     harness.end_turn(&prompted, "end_turn").await
 }

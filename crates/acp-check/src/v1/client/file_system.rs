@@ -7,7 +7,9 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-use super::steps::{ScratchDirectory, offers, prompted_with, refused, result};
+use super::steps::{
+    ScratchDirectory, has_capability, request_error, request_result, wait_for_prompt_with,
+};
 
 checks! { V1 Client "file-system";
     101 Must "A file is read verbatim, including the final newline." => reads_verbatim;
@@ -39,7 +41,7 @@ async fn read_file(
     if let (Some(params), Value::Object(part)) = (params.as_object_mut(), part) {
         params.extend(part);
     }
-    let response = result(harness, "fs/read_text_file", params).await?;
+    let response = request_result(harness, "fs/read_text_file", params).await?;
     match response["content"].as_str() {
         Some(text) => Ok(text.to_owned()),
         None => fail(format!("the response has no `content`: {response}")),
@@ -52,9 +54,9 @@ async fn require_part(
     part: Value,
     expected: &str,
 ) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    let path = scratch.with("notes.txt", TEXT)?;
+    let path = scratch.create_file("notes.txt", TEXT)?;
     let text = read_file(harness, &prompted.session, &path, part.clone()).await?;
     // The specification does not say whether the line end belongs to the last line.
     let same = text == expected || Some(text.as_str()) == expected.strip_suffix('\n');
@@ -65,7 +67,7 @@ async fn require_part(
 }
 
 async fn reads_verbatim(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     for text in [
         "alpha\nbeta\n",
@@ -73,7 +75,7 @@ async fn reads_verbatim(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "",
         "Grüße, 世界 🦀\n\ttab\n\n",
     ] {
-        let path = scratch.with("notes.txt", text)?;
+        let path = scratch.create_file("notes.txt", text)?;
         let read = read_file(harness, &prompted.session, &path, json!({})).await?;
         require(read == text, || {
             format!("the file contains {text:?}, but the client returned {read:?}")
@@ -95,18 +97,18 @@ async fn reads_range(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn rejects_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    refused(harness, "fs/read_text_file", params, "a missing file").await?;
+    request_error(harness, "fs/read_text_file", params, "a missing file").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    let response = refused(harness, "fs/read_text_file", params, "a missing file").await?;
+    let response = request_error(harness, "fs/read_text_file", params, "a missing file").await?;
     let ReceivedResponse::Error { code, error, .. } = response else {
         return Ok(());
     };
@@ -134,11 +136,13 @@ async fn write_file(
     text: &str,
 ) -> Result<String, CheckStop> {
     let params = json!({"sessionId": session, "path": path, "content": text});
-    result(harness, "fs/write_text_file", params).await?;
+    request_result(harness, "fs/write_text_file", params).await?;
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(text),
         // An editor may keep it unsaved.
-        Err(_) if offers(harness, READING) => read_file(harness, session, path, json!({})).await,
+        Err(_) if has_capability(harness, READING) => {
+            read_file(harness, session, path, json!({})).await
+        }
         Err(e) => fail(format!(
             "cannot read {} after it was written: {e}",
             path.display()
@@ -147,7 +151,7 @@ async fn write_file(
 }
 
 async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, WRITING).await?;
+    let prompted = wait_for_prompt_with(harness, WRITING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("new.txt");
     let found = write_file(harness, &prompted.session, &path, "new\n").await?;
@@ -158,12 +162,12 @@ async fn creates_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, WRITING).await?;
+    let prompted = wait_for_prompt_with(harness, WRITING).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    let path = scratch.with("notes.txt", TEXT)?;
+    let path = scratch.create_file("notes.txt", TEXT)?;
     write_file(harness, &prompted.session, &path, "short\n").await?;
     // If an editor has the file open, its buffer counts.
-    let found = if offers(harness, READING) {
+    let found = if has_capability(harness, READING) {
         read_file(harness, &prompted.session, &path, json!({})).await?
     } else {
         std::fs::read_to_string(&path).unwrap_or_default()
@@ -175,8 +179,8 @@ async fn replaces_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, WRITING).await?;
-    super::steps::needs(harness, READING)?;
+    let prompted = wait_for_prompt_with(harness, WRITING).await?;
+    super::steps::require_capability(harness, READING)?;
     let scratch = ScratchDirectory::new(harness)?;
     let path = scratch.file("odd.txt");
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
@@ -187,20 +191,20 @@ async fn keeps_written_text(harness: &mut ClientHarness) -> Result<(), CheckStop
 }
 
 async fn rejects_relative_path(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    let file = scratch.with("notes.txt", TEXT)?;
+    let file = scratch.create_file("notes.txt", TEXT)?;
     let parent = scratch.path().parent().unwrap_or(scratch.path());
     let Ok(path) = file.strip_prefix(parent) else {
         return skip("the check's file is not inside the session's `cwd`");
     };
     let params = json!({"sessionId": prompted.session, "path": path});
-    refused(harness, "fs/read_text_file", params, "a relative path").await?;
+    request_error(harness, "fs/read_text_file", params, "a relative path").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, READING).await?;
+    let prompted = wait_for_prompt_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let Ok(elsewhere) = tempfile::tempdir() else {
         return skip("cannot create a directory outside the session's directory");
@@ -216,7 +220,7 @@ async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckSt
         return Err(CheckStop::Harness(format!("{}: {e}", path.display())));
     }
     let params = json!({"sessionId": prompted.session, "path": path});
-    refused(
+    request_error(
         harness,
         "fs/read_text_file",
         params,
@@ -228,11 +232,12 @@ async fn rejects_outside_file(harness: &mut ClientHarness) -> Result<(), CheckSt
 
 async fn rejects_unsupported_read(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if offers(harness, READING) {
+    if has_capability(harness, READING) {
         return skip("the client supports `fs/read_text_file`");
     }
-    let params = json!({"sessionId": prompted.session, "path": harness.place().file("notes.txt")});
-    refused(
+    let params =
+        json!({"sessionId": prompted.session, "path": harness.directory().file("notes.txt")});
+    request_error(
         harness,
         "fs/read_text_file",
         params,
@@ -244,12 +249,12 @@ async fn rejects_unsupported_read(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn rejects_unsupported_write(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if offers(harness, WRITING) {
+    if has_capability(harness, WRITING) {
         return skip("the client supports `fs/write_text_file`");
     }
-    let path = harness.place().file("new.txt");
+    let path = harness.directory().file("new.txt");
     let params = json!({"sessionId": prompted.session, "path": path, "content": "new\n"});
-    refused(
+    request_error(
         harness,
         "fs/write_text_file",
         params,

@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require};
 
-use super::steps::{lives, sent, watch};
+use super::steps::{require_none_of, require_responsive, sent_params};
 
 checks! { V1 Client "initialization";
     101 Must "The client's first message is `initialize`." => starts_with_initialize;
@@ -22,14 +22,14 @@ checks! { V1 Client "initialization";
 }
 
 async fn starts_with_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.expect("initialize").await?;
+    harness.wait_for_message("initialize").await?;
     require(harness.messages.len() == 1, || {
         "the first message is not `initialize`".to_owned()
     })
 }
 
 async fn requests_latest_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("initialize").await?;
+    let (_, params) = harness.wait_for_message("initialize").await?;
     match params.get("protocolVersion").and_then(Value::as_u64) {
         Some(1..=2) => Ok(()),
         _ => fail(format!(
@@ -40,11 +40,11 @@ async fn requests_latest_version(harness: &mut ClientHarness) -> Result<(), Chec
 }
 
 async fn closes_on_unsupported_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["protocolVersion"] = json!(999);
-    let (id, _) = harness.expect("initialize").await?;
-    let introduction = harness.introduction.clone();
-    harness.wire.answer(&id, introduction).await?;
-    let patience = harness.wire.patience();
+    harness.initialize_result["protocolVersion"] = json!(999);
+    let (id, _) = harness.wait_for_message("initialize").await?;
+    let introduction = harness.initialize_result.clone();
+    harness.wire.send_result(&id, introduction).await?;
+    let patience = harness.wire.timeout();
     let ending = async {
         while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
@@ -92,7 +92,7 @@ async fn requires_no_capabilities(harness: &mut ClientHarness) -> Result<(), Che
 }
 
 async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("initialize").await?;
+    let (_, params) = harness.wait_for_message("initialize").await?;
     let says = |name: &str| {
         let said = params["clientInfo"][name].as_str();
         said.is_some_and(|said| !said.is_empty())
@@ -103,19 +103,19 @@ async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn ignores_unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["agentCapabilities"]["telepathy"] = json!({"range": 7});
-    harness.introduction["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
-    harness.introduction["agentCapabilities"]["_meta"] =
+    harness.initialize_result["agentCapabilities"]["telepathy"] = json!({"range": 7});
+    harness.initialize_result["agentCapabilities"]["promptCapabilities"] = json!({"smell": true});
+    harness.initialize_result["agentCapabilities"]["_meta"] =
         json!({"example.org": {"telepathy": true}});
-    harness.introduction["mood"] = json!("good");
+    harness.initialize_result["mood"] = json!("good");
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn initializes_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    lives(harness, "its prompt").await?;
-    let times = sent(harness, "initialize").count();
+    require_responsive(harness, "its prompt").await?;
+    let times = sent_params(harness, "initialize").count();
     require(times == 1, || {
         format!("the client sent `initialize` {times} times")
     })?;
@@ -123,30 +123,33 @@ async fn initializes_once(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 }
 
 async fn accepts_minimal_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction = json!({"protocolVersion": 1, "agentInfo": null});
+    harness.initialize_result = json!({"protocolVersion": 1, "agentInfo": null});
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn waits_for_response(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, params) = harness.expect("initialize").await?;
-    harness.initialized = Some(params);
-    watch(
+    let (id, params) = harness.wait_for_message("initialize").await?;
+    harness.initialize_params = Some(params);
+    require_none_of(
         harness,
         &["session/new", "session/load", "session/prompt"],
         "before the response to `initialize`",
     )
     .await?;
-    let introduction = harness.introduction.clone();
-    harness.wire.answer(&id, introduction).await?;
+    let introduction = harness.initialize_result.clone();
+    harness.wire.send_result(&id, introduction).await?;
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn opens_no_session_after_failure(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = harness.expect("initialize").await?;
-    harness.wire.refuse(&id, -32603, "Internal error").await?;
-    watch(
+    let (id, _) = harness.wait_for_message("initialize").await?;
+    harness
+        .wire
+        .send_error(&id, -32603, "Internal error")
+        .await?;
+    require_none_of(
         harness,
         &["session/new", "session/load", "session/prompt"],
         "although `initialize` failed",

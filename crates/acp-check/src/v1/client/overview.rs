@@ -8,7 +8,7 @@ use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-use super::steps::{after, lives, refused, takes};
+use super::steps::{add_context, request_error, require_responsive, require_updates_accepted};
 
 checks! { V1 Client "overview";
     101 Must "Every request gets exactly one response." => responds_once;
@@ -36,14 +36,17 @@ async fn require_response_with_id(harness: &mut ClientHarness, id: Value) -> Res
     let prompted = harness.wait_for_prompt().await?;
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     harness.wire.send(&asked).await?;
-    harness.answer(&id).await?;
+    harness.wait_for_response(&id).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn responds_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    let id = harness.wire.ask("_acp_check/once", json!({})).await?;
-    harness.answer(&id).await?;
+    let id = harness
+        .wire
+        .send_request("_acp_check/once", json!({}))
+        .await?;
+    harness.wait_for_response(&id).await?;
     // A second response would come before the response to this one.
     harness.request("_acp_check/then", json!({})).await?;
     let times = received_responses(harness)
@@ -68,8 +71,8 @@ async fn separates_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let id = prompted.id.clone();
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     harness.wire.send(&asked).await?;
-    let response = harness.answer(&id).await;
-    after(
+    let response = harness.wait_for_response(&id).await;
+    add_context(
         "a request with the same id as the client's prompt",
         response,
     )?;
@@ -79,7 +82,7 @@ async fn separates_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn rejects_unknown_method(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let what = "the unknown method `acp_check/unheard_of`";
-    refused(harness, "acp_check/unheard_of", json!({}), what).await?;
+    request_error(harness, "acp_check/unheard_of", json!({}), what).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -100,11 +103,20 @@ async fn reports_method_not_found(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn ignores_notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.say(&prompted.session, "One moment.").await?;
-    harness.wire.notify("_acp_check/note", json!({})).await?;
-    harness.wire.notify("acp_check/note", json!({})).await?;
-    let id = harness.wire.ask("_acp_check/alive", json!({})).await?;
-    harness.answer(&id).await?;
+    harness.send_text(&prompted.session, "One moment.").await?;
+    harness
+        .wire
+        .send_notification("_acp_check/note", json!({}))
+        .await?;
+    harness
+        .wire
+        .send_notification("acp_check/note", json!({}))
+        .await?;
+    let id = harness
+        .wire
+        .send_request("_acp_check/alive", json!({}))
+        .await?;
+    harness.wait_for_response(&id).await?;
     let others: Vec<Value> = received_responses(harness)
         .into_iter()
         .filter(|of| *of != id)
@@ -122,14 +134,17 @@ async fn ignores_stray_response(harness: &mut ClientHarness) -> Result<(), Check
     let prompted = harness.wait_for_prompt().await?;
     harness
         .wire
-        .answer(&json!(424_242), json!({"stray": true}))
+        .send_result(&json!(424_242), json!({"stray": true}))
         .await?;
-    harness.wire.answer(&json!("stray"), json!(null)).await?;
     harness
         .wire
-        .refuse(&json!(424_243), -32603, "stray")
+        .send_result(&json!("stray"), json!(null))
         .await?;
-    lives(harness, "a response to an unknown request").await?;
+    harness
+        .wire
+        .send_error(&json!(424_243), -32603, "stray")
+        .await?;
+    require_responsive(harness, "a response to an unknown request").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -140,14 +155,14 @@ async fn handles_many_requests(harness: &mut ClientHarness) -> Result<(), CheckS
         open.push(
             harness
                 .wire
-                .ask("_acp_check/many", json!({"number": number}))
+                .send_request("_acp_check/many", json!({"number": number}))
                 .await?,
         );
     }
     let last = open.last().cloned().unwrap_or_default();
     let mut waiting = open.clone();
     while !waiting.is_empty() {
-        let next = tokio::time::timeout(harness.wire.patience(), harness.next()).await;
+        let next = tokio::time::timeout(harness.wire.timeout(), harness.next()).await;
         let Ok(Some(message)) = next.unwrap_or(Ok(None)) else {
             return fail(format!(
                 "concurrent requests 0 to {last} were sent; no response to: {}",
@@ -163,12 +178,12 @@ async fn handles_many_requests(harness: &mut ClientHarness) -> Result<(), CheckS
 }
 
 async fn ignores_unknown_fields(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["mood"] = json!("good");
+    harness.initialize_result["mood"] = json!("good");
     harness.session["mood"] = json!(["good"]);
     let update = json!({
         "sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": "Hello.", "mood": 1},
         "mood": null,
     });
-    takes(harness, "unknown fields", [update]).await
+    require_updates_accepted(harness, "unknown fields", [update]).await
 }

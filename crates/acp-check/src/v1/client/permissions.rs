@@ -7,7 +7,7 @@ use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
-use super::steps::{answer, result, sent};
+use super::steps::{request_result, sent_params, wait_for_response};
 
 checks! { V1 Client "tool-calls";
     121 Must "The response to a permission request selects one of its options, or is `cancelled`." => selects_offered_option;
@@ -48,7 +48,7 @@ async fn request_permission(
 ) -> Result<Value, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let params = permission_params(&prompted.session, call, options.clone());
-    let response = result(harness, "session/request_permission", params).await?;
+    let response = request_result(harness, "session/request_permission", params).await?;
     require_offered_option(&response, &options)?;
     harness.end_turn(&prompted, "end_turn").await?;
     Ok(response)
@@ -78,11 +78,11 @@ async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckS
     let child = "acp-check-subagent";
     let announced =
         json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around"});
-    harness.update(&prompted.session, announced).await?;
-    harness.say(child, "I look around.").await?;
+    harness.send_update(&prompted.session, announced).await?;
+    harness.send_text(child, "I look around.").await?;
     let options = two_options();
     let params = permission_params(child, edit_call(), options.clone());
-    let response = result(harness, "session/request_permission", params).await?;
+    let response = request_result(harness, "session/request_permission", params).await?;
     require_offered_option(&response, &options)?;
     harness.end_turn(&prompted, "end_turn").await
 }
@@ -143,12 +143,12 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
         let params = permission_params(&prompted.session, call, options.clone());
         let id = harness
             .wire
-            .ask("session/request_permission", params)
+            .send_request("session/request_permission", params)
             .await?;
         open.push((id, options));
     }
     for (id, options) in open {
-        match answer(harness, &id).await? {
+        match wait_for_response(harness, &id).await? {
             ReceivedResponse::Result(response) => require_offered_option(&response, &options)?,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!("request {id} failed with error {code}: {message}"));
@@ -160,7 +160,7 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn cancels_only_with_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let response = request_permission(harness, edit_call(), two_options()).await?;
-    let cancelled = sent(harness, "session/cancel").next().is_some();
+    let cancelled = sent_params(harness, "session/cancel").next().is_some();
     require(
         cancelled || response["outcome"]["outcome"] != "cancelled",
         || "the client responded with `cancelled`, but did not cancel the turn".to_owned(),

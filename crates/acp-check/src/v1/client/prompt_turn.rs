@@ -8,7 +8,9 @@ use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 
 use super::steps::{
-    PLEASE_CANCEL, PLEASE_WAIT, WATCHED, after, answer, come, lives, maybe, sent, takes, watch,
+    PLEASE_CANCEL, PLEASE_WAIT, WATCH_TIME, add_context, find_response, require_none_of,
+    require_responsive, require_updates_accepted, sent_params, wait_for_optional,
+    wait_for_response,
 };
 
 checks! { V1 Client "prompt-turn";
@@ -27,8 +29,8 @@ checks! { V1 Client "prompt-turn";
 
 async fn waits_for_turn_end(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.say(&prompted.session, "One moment.").await?;
-    watch(harness, &["session/prompt"], "while a turn was running").await?;
+    harness.send_text(&prompted.session, "One moment.").await?;
+    require_none_of(harness, &["session/prompt"], "while a turn was running").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -49,7 +51,7 @@ async fn accepts_chunks(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         "content": {"type": "text", "text": "No id."},
         "messageId": null,
     });
-    takes(harness, "message chunks", pieces.chain([last])).await
+    require_updates_accepted(harness, "message chunks", pieces.chain([last])).await
 }
 
 async fn accepts_session_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -60,7 +62,7 @@ async fn accepts_session_updates(harness: &mut ClientHarness) -> Result<(), Chec
         json!({"sessionUpdate": "usage_update", "used": 0, "size": 0, "cost": {"amount": 0.25, "currency": "EUR"}}),
         json!({"sessionUpdate": "usage_update", "used": 300_000, "size": 200_000, "cost": null}),
     ];
-    takes(harness, "updates of the session's title and usage", updates).await
+    require_updates_accepted(harness, "updates of the session's title and usage", updates).await
 }
 
 async fn ignores_unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -68,21 +70,23 @@ async fn ignores_unknown_update(harness: &mut ClientHarness) -> Result<(), Check
         json!({"sessionUpdate": "mood_update", "mood": "good"}),
         json!({"sessionUpdate": "_example.org/mood", "mood": ["good"]}),
     ];
-    takes(harness, "unknown update types", updates).await
+    require_updates_accepted(harness, "unknown update types", updates).await
 }
 
 async fn ignores_unknown_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.say("sess_nobodys", "Is there anyone?").await?;
+    harness
+        .send_text("sess_nobodys", "Is there anyone?")
+        .await?;
     let call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "elsewhere", "status": "completed"});
-    harness.update("sess_nobodys", call).await?;
-    lives(harness, "updates for an unknown session").await?;
+    harness.send_update("sess_nobodys", call).await?;
+    require_responsive(harness, "updates for an unknown session").await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 /// Waits for the client's next prompt. Skips if there is none.
 async fn next_prompt(harness: &mut ClientHarness) -> Result<ReceivedPrompt, CheckStop> {
-    match maybe(harness, "session/prompt").await? {
+    match wait_for_optional(harness, "session/prompt").await? {
         Some((id, params)) => Ok(ReceivedPrompt {
             id,
             session: params["sessionId"].as_str().unwrap_or_default().to_owned(),
@@ -100,7 +104,7 @@ async fn require_responsive_after_turn(harness: &mut ClientHarness) -> Result<()
     };
     // If it has ended, its output ends at once.
     let draining = async { while let Ok(Some(_)) = harness.next().await {} };
-    let _ = tokio::time::timeout(WATCHED, draining).await;
+    let _ = tokio::time::timeout(WATCH_TIME, draining).await;
     if harness.wire.has_ended() {
         return skip("the client exited after its turn");
     }
@@ -115,11 +119,15 @@ async fn accepts_late_updates(harness: &mut ClientHarness) -> Result<(), CheckSt
         json!({"sessionUpdate": "agent_message_chunk", "content": content}),
         json!({"sessionUpdate": "usage_update", "used": 10, "size": 1000}),
     ] {
-        if harness.update(&prompted.session, update).await.is_err() {
+        if harness
+            .send_update(&prompted.session, update)
+            .await
+            .is_err()
+        {
             return skip("the client exited after its turn");
         }
     }
-    after(
+    add_context(
         "updates after the end of the turn",
         require_responsive_after_turn(harness).await,
     )
@@ -129,7 +137,7 @@ async fn keeps_session_id(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let first = harness.wait_for_prompt().await?;
     harness.end_turn(&first, "end_turn").await?;
     let second = next_prompt(harness).await?;
-    let opened = sent(harness, "session/new").count();
+    let opened = sent_params(harness, "session/new").count();
     require(opened > 1 || second.session == first.session, || {
         format!(
             "the client sent a prompt to unknown session {:?}; the first prompt was for {:?}",
@@ -145,14 +153,14 @@ async fn begin_turn_to_cancel(harness: &mut ClientHarness) -> Result<ReceivedPro
     let call = json!({
         "sessionUpdate": "tool_call", "toolCallId": "long", "title": "Count to a million", "status": "in_progress",
     });
-    harness.update(&prompted.session, call).await?;
-    harness.say(&prompted.session, PLEASE_CANCEL).await?;
+    harness.send_update(&prompted.session, call).await?;
+    harness.send_text(&prompted.session, PLEASE_CANCEL).await?;
     Ok(prompted)
 }
 
 async fn cancels_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = begin_turn_to_cancel(harness).await?;
-    let Some((_, params)) = maybe(harness, "session/cancel").await? else {
+    let Some((_, params)) = wait_for_optional(harness, "session/cancel").await? else {
         return skip("the client did not cancel the turn");
     };
     let named = &params["sessionId"];
@@ -185,23 +193,26 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
         open.push(
             harness
                 .wire
-                .ask("session/request_permission", params)
+                .send_request("session/request_permission", params)
                 .await?,
         );
     }
     // If the client responds before it cancels, the user chose to.
-    if maybe(harness, "session/cancel").await?.is_none() {
+    if wait_for_optional(harness, "session/cancel")
+        .await?
+        .is_none()
+    {
         return skip("the client did not cancel the turn");
     }
     // Some clients respond with `cancelled` first, and cancel then.
-    open.retain(|id| come(harness, id).as_ref().is_none_or(is_cancelled));
+    open.retain(|id| find_response(harness, id).as_ref().is_none_or(is_cancelled));
     if open.is_empty() {
         return skip(
             "the client responded to the permission requests before it cancelled the turn",
         );
     }
     for id in open {
-        let said = after("`session/cancel`", answer(harness, &id).await)?;
+        let said = add_context("`session/cancel`", wait_for_response(harness, &id).await)?;
         require(is_cancelled(&said), || {
             format!("a pending permission request got {said:?} instead of `cancelled`")
         })?;
@@ -211,22 +222,25 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
 
 async fn accepts_updates_after_cancel(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = begin_turn_to_cancel(harness).await?;
-    if maybe(harness, "session/cancel").await?.is_none() {
+    if wait_for_optional(harness, "session/cancel")
+        .await?
+        .is_none()
+    {
         return skip("the client did not cancel the turn");
     }
     let last = json!({
         "sessionUpdate": "tool_call_update", "toolCallId": "long", "status": "failed",
         "content": [{"type": "content", "content": {"type": "text", "text": "Got to 17."}}],
     });
-    harness.update(&prompted.session, last).await?;
-    lives(harness, "a tool call update after `session/cancel`").await?;
+    harness.send_update(&prompted.session, last).await?;
+    require_responsive(harness, "a tool call update after `session/cancel`").await?;
     harness.end_turn(&prompted, "cancelled").await
 }
 
 async fn responds_between_turns(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    after(
+    add_context(
         "the end of its turn",
         require_responsive_after_turn(harness).await,
     )

@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{lives, maybe, sent, takes};
+use super::steps::{require_responsive, require_updates_accepted, sent_params, wait_for_optional};
 
 checks! { V1 Client "session-config-options";
     101 Must "A config option is set by its id, to one of its values." => sets_known_value;
@@ -27,20 +27,20 @@ fn mode_option(value: &str) -> Value {
 /// Waits until the client sets an option, responding to its other requests. Skips if it sets none.
 async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let options = harness.session["configOptions"].clone();
-    harness.answers.insert(
+    harness.results.insert(
         "session/set_config_option",
         json!({"configOptions": options}),
     );
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
     let method = "session/set_config_option";
-    if sent(harness, method).next().is_some() {
+    if sent_params(harness, method).next().is_some() {
         return Ok(());
     }
-    match maybe(harness, method).await? {
+    match wait_for_optional(harness, method).await? {
         Some((id, _)) => {
-            let response = harness.answers.get(method).cloned().unwrap_or_default();
-            harness.wire.answer(&id, response).await
+            let response = harness.results.get(method).cloned().unwrap_or_default();
+            harness.wire.send_result(&id, response).await
         }
         None => skip("the client set no config option"),
     }
@@ -49,7 +49,7 @@ async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 async fn sets_known_value(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.session["configOptions"] = json!([mode_option("ask")]);
     wait_for_setting(harness).await?;
-    for params in sent(harness, "session/set_config_option") {
+    for params in sent_params(harness, "session/set_config_option") {
         let value = params["value"].as_str().unwrap_or_default();
         require(
             params["configId"] == "mode" && ["ask", "code"].contains(&value),
@@ -71,7 +71,7 @@ async fn require_options_accepted(
 ) -> Result<(), CheckStop> {
     harness.session["configOptions"] = options;
     let prompted = harness.wait_for_prompt().await?;
-    lives(harness, what).await?;
+    require_responsive(harness, what).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -116,7 +116,7 @@ async fn follows_option_change(harness: &mut ClientHarness) -> Result<(), CheckS
     let update =
         |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
     let updates = [update(json!([mode_option("code")])), update(json!([]))];
-    takes(harness, "changed config options", updates).await
+    require_updates_accepted(harness, "changed config options", updates).await
 }
 
 async fn accepts_grouped_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -141,7 +141,8 @@ async fn does_not_use_both(harness: &mut ClientHarness) -> Result<(), CheckStop>
     if !harness.wire.has_ended() {
         let _ = harness.request("_acp_check/alive", json!({})).await;
     }
-    require(sent(harness, "session/set_mode").next().is_none(), || {
-        "the client sent both `session/set_mode` and `session/set_config_option`".to_owned()
-    })
+    require(
+        sent_params(harness, "session/set_mode").next().is_none(),
+        || "the client sent both `session/set_mode` and `session/set_config_option`".to_owned(),
+    )
 }

@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{maybe, sent, takes};
+use super::steps::{require_updates_accepted, sent_params, wait_for_optional};
 
 checks! { V1 Client "session-modes";
     101 Must "Mode ids are sent unchanged, whatever characters they contain." => keeps_mode_ids;
@@ -31,8 +31,10 @@ async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     add_modes(harness);
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
-    if sent(harness, "session/set_mode").next().is_none()
-        && maybe(harness, "session/set_mode").await?.is_none()
+    if sent_params(harness, "session/set_mode").next().is_none()
+        && wait_for_optional(harness, "session/set_mode")
+            .await?
+            .is_none()
     {
         return skip("the client set no mode");
     }
@@ -41,7 +43,7 @@ async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 
 async fn keeps_mode_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     wait_for_setting(harness).await?;
-    for params in sent(harness, "session/set_mode") {
+    for params in sent_params(harness, "session/set_mode") {
         let mode = params["modeId"].as_str().unwrap_or_default();
         let known = [
             "https://example.org/modes#ask",
@@ -61,17 +63,17 @@ async fn follows_mode_change(harness: &mut ClientHarness) -> Result<(), CheckSto
         mode("https://example.org/modes#code"),
         mode("https://example.org/modes#ask"),
     ];
-    takes(harness, "a changed mode", modes).await
+    require_updates_accepted(harness, "a changed mode", modes).await
 }
 
 async fn accepts_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let mode = json!({"sessionUpdate": "current_mode_update", "currentModeId": "dreaming"});
-    takes(harness, "an unknown mode", [mode]).await
+    require_updates_accepted(harness, "an unknown mode", [mode]).await
 }
 
 async fn names_known_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     wait_for_setting(harness).await?;
-    for params in sent(harness, "session/set_mode") {
+    for params in sent_params(harness, "session/set_mode") {
         require(params["sessionId"] == harness.session["sessionId"], || {
             format!(
                 "the client set a mode of unknown session {}",

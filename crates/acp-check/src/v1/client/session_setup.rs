@@ -5,10 +5,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::client_harness::{ClientHarness, SESSION};
+use crate::client_harness::{ClientHarness, SESSION_ID};
 use crate::verdict::{CheckStop, fail, require, skip};
 
-use super::steps::{lives, maybe_after_turns, sent, watch};
+use super::steps::{
+    require_none_of, require_responsive, sent_params, wait_for_optional_after_turns,
+};
 
 checks! { V1 Client "session-setup";
     101 Must "`cwd` is an absolute path." => uses_absolute_cwd;
@@ -27,7 +29,7 @@ checks! { V1 Client "session-setup";
 }
 
 async fn uses_absolute_cwd(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("session/new").await?;
+    let (_, params) = harness.wait_for_message("session/new").await?;
     let cwd = params["cwd"].as_str().unwrap_or_default();
     require(is_absolute_anywhere(cwd), || {
         format!("`cwd` is {}, which is not an absolute path", params["cwd"])
@@ -43,7 +45,7 @@ fn is_absolute_anywhere(path: &str) -> bool {
 }
 
 async fn sends_server_list(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("session/new").await?;
+    let (_, params) = harness.wait_for_message("session/new").await?;
     require(params["mcpServers"].is_array(), || {
         format!(
             "`mcpServers` is {}, which is not a list",
@@ -53,7 +55,7 @@ async fn sends_server_list(harness: &mut ClientHarness) -> Result<(), CheckStop>
 }
 
 async fn uses_supported_transports(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("session/new").await?;
+    let (_, params) = harness.wait_for_message("session/new").await?;
     for server in params["mcpServers"].as_array().into_iter().flatten() {
         let transport = server["type"].as_str().unwrap_or("stdio");
         require(transport == "stdio", || {
@@ -64,7 +66,7 @@ async fn uses_supported_transports(harness: &mut ClientHarness) -> Result<(), Ch
 }
 
 async fn uses_absolute_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("session/new").await?;
+    let (_, params) = harness.wait_for_message("session/new").await?;
     let servers = params["mcpServers"].as_array();
     let mut commands = servers
         .into_iter()
@@ -83,7 +85,7 @@ async fn uses_absolute_command(harness: &mut ClientHarness) -> Result<(), CheckS
 async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
     harness.session["sessionId"] = json!(id);
     let prompted = harness.wait_for_prompt().await?;
-    let params = sent(harness, "session/prompt").next();
+    let params = sent_params(harness, "session/prompt").next();
     let said = params.map_or(&Value::Null, |params| &params["sessionId"]);
     require(*said == id, || {
         format!("session {id:?} became {said} in `session/prompt`")
@@ -104,7 +106,7 @@ async fn keeps_long_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn sends_directories_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.expect("session/new").await?;
+    let (_, params) = harness.wait_for_message("session/new").await?;
     let directories = params["additionalDirectories"].as_array();
     require(directories.is_none_or(Vec::is_empty), || {
         "the client passed `additionalDirectories`, which the agent does not support".to_owned()
@@ -112,27 +114,27 @@ async fn sends_directories_only_if_supported(harness: &mut ClientHarness) -> Res
 }
 
 async fn waits_for_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = harness.expect("session/new").await?;
+    let (id, _) = harness.wait_for_message("session/new").await?;
     let in_a_session = ["session/prompt", "session/set_mode"];
-    watch(
+    require_none_of(
         harness,
         &in_a_session,
         "before the response to `session/new`",
     )
     .await?;
     let session = harness.session.clone();
-    harness.wire.answer(&id, session).await?;
+    harness.wire.send_result(&id, session).await?;
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn sends_no_prompt_after_failure(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = harness.expect("session/new").await?;
+    let (id, _) = harness.wait_for_message("session/new").await?;
     harness
         .wire
-        .refuse(&id, -32603, "Too many sessions")
+        .send_error(&id, -32603, "Too many sessions")
         .await?;
-    watch(
+    require_none_of(
         harness,
         &["session/prompt"],
         "although `session/new` failed",
@@ -141,16 +143,16 @@ async fn sends_no_prompt_after_failure(harness: &mut ClientHarness) -> Result<()
 }
 
 async fn accepts_early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = harness.expect("session/new").await?;
+    let (id, _) = harness.wait_for_message("session/new").await?;
     let commands = json!({
         "sessionUpdate": "available_commands_update",
         "availableCommands": [{"name": "early", "description": "Early title"}],
     });
-    harness.update(SESSION, commands).await?;
-    harness.say(SESSION, "Good morning.").await?;
-    lives(harness, "updates before the response to `session/new`").await?;
+    harness.send_update(SESSION_ID, commands).await?;
+    harness.send_text(SESSION_ID, "Good morning.").await?;
+    require_responsive(harness, "updates before the response to `session/new`").await?;
     let session = harness.session.clone();
-    harness.wire.answer(&id, session).await?;
+    harness.wire.send_result(&id, session).await?;
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await
 }
@@ -165,28 +167,28 @@ async fn accepts_nulls(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 
 async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     const OLD: &str = "sess_old";
-    harness.introduction["agentCapabilities"] = json!({
+    harness.initialize_result["agentCapabilities"] = json!({
         "loadSession": true,
         "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
         "auth": {"logout": {}},
     });
-    let (id, params) = harness.expect("session/new").await?;
+    let (id, params) = harness.wait_for_message("session/new").await?;
     let old = json!({"sessionId": OLD, "cwd": params["cwd"], "title": "Old session"});
     let empty = ["session/load", "session/resume", "session/delete"];
-    harness.answers = empty
+    harness.results = empty
         .into_iter()
         .map(|method| (method, json!({})))
         .collect();
     harness
-        .answers
+        .results
         .insert("session/list", json!({"sessions": [old]}));
     let session = harness.session.clone();
-    harness.wire.answer(&id, session).await?;
+    harness.wire.send_result(&id, session).await?;
     let prompted = harness.wait_for_prompt().await?;
     harness.end_turn(&prompted, "end_turn").await?;
     // A client that uses old sessions does so now, or has done so already. Logging out is the last step to expect.
-    if let Some((id, _)) = maybe_after_turns(harness, "logout").await? {
-        harness.wire.answer(&id, json!({})).await?;
+    if let Some((id, _)) = wait_for_optional_after_turns(harness, "logout").await? {
+        harness.wire.send_result(&id, json!({})).await?;
     }
     let about_old = [
         "session/load",
@@ -196,17 +198,18 @@ async fn opens_only_known_sessions(harness: &mut ClientHarness) -> Result<(), Ch
     ];
     let mut seen = false;
     for method in about_old {
-        for params in sent(harness, method) {
+        for params in sent_params(harness, method) {
             seen = true;
             let named = &params["sessionId"];
-            require(*named == OLD || *named == SESSION, || {
+            require(*named == OLD || *named == SESSION_ID, || {
                 format!("`{method}` refers to unknown session {named}")
             })?;
         }
     }
-    require(sent(harness, "session/fork").next().is_none(), || {
-        "the client sent `session/fork`, which the agent does not support".to_owned()
-    })?;
+    require(
+        sent_params(harness, "session/fork").next().is_none(),
+        || "the client sent `session/fork`, which the agent does not support".to_owned(),
+    )?;
     if seen {
         Ok(())
     } else {

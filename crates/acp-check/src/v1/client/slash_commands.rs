@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
-use super::steps::takes;
+use super::steps::require_updates_accepted;
 
 checks! { V1 Client "slash-commands";
     101 Must "Commands with and without input are accepted." => accepts_commands;
@@ -24,7 +24,7 @@ async fn accepts_commands(harness: &mut ClientHarness) -> Result<(), CheckStop> 
         {"name": "test", "description": "Run the tests", "input": null},
         {"name": "mcp:server/prompt-1", "description": ""},
     ]);
-    takes(harness, "commands", [commands_update(commands)]).await
+    require_updates_accepted(harness, "commands", [commands_update(commands)]).await
 }
 
 async fn follows_changed_commands(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -34,13 +34,13 @@ async fn follows_changed_commands(harness: &mut ClientHarness) -> Result<(), Che
         commands_update(json!([])),
         commands_update(one),
     ];
-    takes(harness, "changed commands", updates).await
+    require_updates_accepted(harness, "changed commands", updates).await
 }
 
 async fn accepts_unknown_input(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let commands =
         json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
-    takes(
+    require_updates_accepted(
         harness,
         "a command with unknown input",
         [commands_update(commands)],

@@ -20,10 +20,10 @@ pub const PLEASE_CANCEL: &str = "Please cancel this turn.";
 pub const PLEASE_WAIT: &str = "Please leave this open.";
 
 /// How long to watch for messages that the client must not send. Long enough for a client that sends them immediately.
-pub(super) const WATCHED: Duration = Duration::from_millis(300);
+pub(super) const WATCH_TIME: Duration = Duration::from_millis(300);
 
 /// Prefixes the reason of a failure with what happened before.
-pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
+pub(super) fn add_context<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, CheckStop> {
     match done {
         Err(CheckStop::Fail(why)) => fail(format!("after {what}, {why}")),
         done => done,
@@ -31,13 +31,16 @@ pub(super) fn after<T>(what: &str, done: Result<T, CheckStop>) -> Result<T, Chec
 }
 
 /// Requires that the client still responds to requests. In the reason for a failure, `what` says what happened before.
-pub(super) async fn lives(harness: &mut ClientHarness, what: &str) -> Result<(), CheckStop> {
+pub(super) async fn require_responsive(
+    harness: &mut ClientHarness,
+    what: &str,
+) -> Result<(), CheckStop> {
     let asked = harness.request("_acp_check/alive", json!({})).await;
-    after(what, asked).map(drop)
+    add_context(what, asked).map(drop)
 }
 
 /// Sends updates in the client's first turn, and requires that the client still responds. `what` describes the updates.
-pub(super) fn takes<'a>(
+pub(super) fn require_updates_accepted<'a>(
     harness: &'a mut ClientHarness,
     what: &'a str,
     updates: impl IntoIterator<Item = Value>,
@@ -46,21 +49,21 @@ pub(super) fn takes<'a>(
     Box::pin(async move {
         let prompted = harness.wait_for_prompt().await?;
         for update in updates {
-            let sent = harness.update(&prompted.session, update).await;
-            after(what, sent)?;
+            let sent = harness.send_update(&prompted.session, update).await;
+            add_context(what, sent)?;
         }
-        lives(harness, what).await?;
+        require_responsive(harness, what).await?;
         harness.end_turn(&prompted, "end_turn").await
     })
 }
 
 /// Requires that no message with one of the methods `unwanted` arrives for a while. Responds to all others.
-pub(super) async fn watch(
+pub(super) async fn require_none_of(
     harness: &mut ClientHarness,
     unwanted: &[&str],
     before: &str,
 ) -> Result<(), CheckStop> {
-    let until = Instant::now() + WATCHED;
+    let until = Instant::now() + WATCH_TIME;
     while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             return Ok(());
@@ -74,8 +77,8 @@ pub(super) async fn watch(
 }
 
 /// Skips unless the client supports the capability at `pointer`: the value is true or an object.
-pub(super) fn needs(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
-    if offers(harness, pointer) {
+pub(super) fn require_capability(harness: &ClientHarness, pointer: &str) -> Result<(), CheckStop> {
+    if has_capability(harness, pointer) {
         return Ok(());
     }
     let name = pointer.trim_start_matches('/').replace('/', ".");
@@ -83,7 +86,7 @@ pub(super) fn needs(harness: &ClientHarness, pointer: &str) -> Result<(), CheckS
 }
 
 /// Returns `true` if the client supports the capability at `pointer`.
-pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
+pub(super) fn has_capability(harness: &ClientHarness, pointer: &str) -> bool {
     matches!(
         harness.capability(pointer),
         Value::Bool(true) | Value::Object(_)
@@ -91,17 +94,17 @@ pub(super) fn offers(harness: &ClientHarness, pointer: &str) -> bool {
 }
 
 /// Waits for the client's first prompt. Skips unless the client supports the capability at `pointer`.
-pub(super) async fn prompted_with(
+pub(super) async fn wait_for_prompt_with(
     harness: &mut ClientHarness,
     pointer: &str,
 ) -> Result<ReceivedPrompt, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    needs(harness, pointer)?;
+    require_capability(harness, pointer)?;
     Ok(prompted)
 }
 
 /// Sends a request that must succeed, and returns its result.
-pub(super) async fn result(
+pub(super) async fn request_result(
     harness: &mut ClientHarness,
     method: &str,
     params: Value,
@@ -115,7 +118,7 @@ pub(super) async fn result(
 }
 
 /// Sends a request that must fail, and returns the response. `what` describes the request.
-pub(super) async fn refused(
+pub(super) async fn request_error(
     harness: &mut ClientHarness,
     method: &str,
     params: Value,
@@ -131,11 +134,11 @@ pub(super) async fn refused(
 
 /// Waits for a request or notification with this method, and returns its id and params. Returns `None` if it does not
 /// arrive in time: it may depend on a user, and clients do not have to send it.
-pub(super) async fn maybe(
+pub(super) async fn wait_for_optional(
     harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
-    match harness.expect(method).await {
+    match harness.wait_for_message(method).await {
         Ok(found) => Ok(Some(found)),
         Err(CheckStop::Fail(_)) => Ok(None),
         Err(stop) => Err(stop),
@@ -143,11 +146,11 @@ pub(super) async fn maybe(
 }
 
 /// Like [`maybe`], but also responds to further prompts.
-pub(super) async fn maybe_after_turns(
+pub(super) async fn wait_for_optional_after_turns(
     harness: &mut ClientHarness,
     method: &str,
 ) -> Result<Option<(Value, Value)>, CheckStop> {
-    let until = Instant::now() + harness.wire.patience();
+    let until = Instant::now() + harness.wire.timeout();
     while let Ok(next) = timeout_at(until, harness.next()).await {
         let Some(message) = next? else {
             break;
@@ -157,7 +160,7 @@ pub(super) async fn maybe_after_turns(
             of if of == method => return Ok(Some((id, message.params().clone()))),
             "session/prompt" => {
                 let ended = json!({"stopReason": "end_turn"});
-                harness.wire.answer(&id, ended).await?;
+                harness.wire.send_result(&id, ended).await?;
             }
             _ => harness.serve(&message).await?,
         }
@@ -166,7 +169,7 @@ pub(super) async fn maybe_after_turns(
 }
 
 /// Returns the response to a request, if it has already arrived.
-pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
+pub(super) fn find_response(harness: &ClientHarness, id: &Value) -> Option<ReceivedResponse> {
     harness
         .messages
         .iter()
@@ -179,18 +182,18 @@ pub(super) fn come(harness: &ClientHarness, id: &Value) -> Option<ReceivedRespon
 }
 
 /// Waits for the response to a request, unless it has already arrived. For requests that are pending at the same time.
-pub(super) async fn answer(
+pub(super) async fn wait_for_response(
     harness: &mut ClientHarness,
     id: &Value,
 ) -> Result<ReceivedResponse, CheckStop> {
-    match come(harness, id) {
+    match find_response(harness, id) {
         Some(response) => Ok(response),
-        None => harness.answer(id).await,
+        None => harness.wait_for_response(id).await,
     }
 }
 
 /// Returns the params of all messages from the client with this method.
-pub(super) fn sent<'a>(
+pub(super) fn sent_params<'a>(
     harness: &'a ClientHarness,
     method: &'a str,
 ) -> impl Iterator<Item = &'a Value> {
@@ -207,7 +210,7 @@ pub(super) struct ScratchDirectory(TempDir);
 impl ScratchDirectory {
     /// Creates the directory. The client must have opened its session.
     pub(super) fn new(harness: &ClientHarness) -> Result<Self, CheckStop> {
-        let cwd = sent(harness, "session/new").next();
+        let cwd = sent_params(harness, "session/new").next();
         let cwd = cwd.and_then(|params| params["cwd"].as_str());
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
             return skip("the session's `cwd` is not a directory");
@@ -230,7 +233,7 @@ impl ScratchDirectory {
     }
 
     /// Creates a file with this content.
-    pub(super) fn with(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
+    pub(super) fn create_file(&self, name: &str, text: &str) -> Result<PathBuf, CheckStop> {
         let path = self.file(name);
         match std::fs::write(&path, text) {
             Ok(()) => Ok(path),

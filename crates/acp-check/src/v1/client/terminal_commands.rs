@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, require, skip};
 
-use super::steps::{ScratchDirectory, prompted_with, result};
+use super::steps::{ScratchDirectory, request_result, wait_for_prompt_with};
 use super::terminals::{CheckTerminal, TERMINALS};
 
 checks! { V1 Client "terminals";
@@ -33,9 +33,9 @@ async fn finish_command(
     harness: &mut ClientHarness,
     terminal: CheckTerminal,
 ) -> Result<Value, CheckStop> {
-    terminal.ask(harness, "terminal/wait_for_exit").await?;
-    let response = terminal.ask(harness, "terminal/output").await?;
-    terminal.done(harness).await?;
+    terminal.request(harness, "terminal/wait_for_exit").await?;
+    let response = terminal.request(harness, "terminal/output").await?;
+    terminal.finish(harness).await?;
     Ok(response)
 }
 
@@ -44,7 +44,7 @@ fn output_text(response: &Value) -> &str {
 }
 
 async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
     // `$1`, and not `$HOME`, since the shell does not expand its arguments again.
     let args = json!([
         "-c",
@@ -58,9 +58,16 @@ async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> 
         ""
     ]);
     let params = json!({"sessionId": prompted.session, "command": "/bin/sh", "args": args});
-    let created = result(harness, "terminal/create", params).await?;
+    let created = request_result(harness, "terminal/create", params).await?;
     let id = created["terminalId"].clone();
-    let response = finish_command(harness, CheckTerminal { prompted, id }).await?;
+    let response = finish_command(
+        harness,
+        CheckTerminal {
+            prompt: prompted,
+            id,
+        },
+    )
+    .await?;
     let expected = "<$HOME><a b><*><; exit 3><\"'\\><>";
     require(output_text(&response).trim_end() == expected, || {
         format!(
@@ -86,9 +93,9 @@ async fn passes_environment(harness: &mut ClientHarness) -> Result<(), CheckStop
 }
 
 async fn uses_directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
     let scratch = ScratchDirectory::new(harness)?;
-    scratch.with("here", "")?;
+    scratch.create_file("here", "")?;
     let line = "test -e here && echo yes || pwd";
     let terminal =
         CheckTerminal::run_in(harness, prompted, line, json!({"cwd": scratch.path()})).await?;
@@ -134,11 +141,11 @@ async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), Check
 }
 
 async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
     let long = json!({"outputByteLimit": 4});
     let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
-    cut.ask(harness, "terminal/wait_for_exit").await?;
-    let response = cut.ask(harness, "terminal/output").await?;
+    cut.request(harness, "terminal/wait_for_exit").await?;
+    let response = cut.request(harness, "terminal/output").await?;
     // A client that reports truncation honestly passes, even if it does not truncate, which another check tests.
     let what = match output_text(&response) {
         "0123456789" => "was not truncated",
@@ -150,7 +157,7 @@ async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop
             response["truncated"]
         )
     })?;
-    cut.ask(harness, "terminal/release").await?;
+    cut.request(harness, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
     let whole = CheckTerminal::run_in(harness, prompted, "printf 0123456789", short).await?;
     let response = finish_command(harness, whole).await?;

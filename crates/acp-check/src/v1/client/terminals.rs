@@ -9,7 +9,8 @@ use crate::client_harness::{ClientHarness, ReceivedPrompt};
 use crate::verdict::{CheckStop, fail, require, skip};
 
 use super::steps::{
-    ScratchDirectory, WATCHED, after, answer, offers, prompted_with, refused, result,
+    ScratchDirectory, WATCH_TIME, add_context, has_capability, request_error, request_result,
+    wait_for_prompt_with, wait_for_response,
 };
 
 checks! { V1 Client "terminals";
@@ -36,7 +37,7 @@ const LONG_COMMAND: &str = "echo begun; exec sleep 60";
 
 /// A client terminal that a check has created.
 pub(super) struct CheckTerminal {
-    pub(super) prompted: ReceivedPrompt,
+    pub(super) prompt: ReceivedPrompt,
     pub(super) id: Value,
 }
 
@@ -51,7 +52,7 @@ impl CheckTerminal {
         if cfg!(windows) {
             return skip("this check uses Unix commands");
         }
-        let prompted = prompted_with(harness, TERMINALS).await?;
+        let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
         Self::run_in(harness, prompted, line, more).await
     }
 
@@ -68,33 +69,36 @@ impl CheckTerminal {
         if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
             params.extend(more);
         }
-        let response = result(harness, "terminal/create", params).await?;
+        let response = request_result(harness, "terminal/create", params).await?;
         let id = response["terminalId"].clone();
         require(id.is_string(), || {
             format!("the response has no `terminalId`: {response}")
         })?;
-        Ok(Self { prompted, id })
+        Ok(Self {
+            prompt: prompted,
+            id,
+        })
     }
 
     /// Returns params that identify the terminal.
     pub(super) fn params(&self) -> Value {
-        json!({"sessionId": self.prompted.session, "terminalId": self.id})
+        json!({"sessionId": self.prompt.session, "terminalId": self.id})
     }
 
-    pub(super) async fn ask(
+    pub(super) async fn request(
         &self,
         harness: &mut ClientHarness,
         method: &str,
     ) -> Result<Value, CheckStop> {
-        result(harness, method, self.params()).await
+        request_result(harness, method, self.params()).await
     }
 
     /// Waits until the command has printed something, and returns the output.
     async fn output(&self, harness: &mut ClientHarness) -> Result<String, CheckStop> {
-        let patience = harness.wire.patience();
+        let patience = harness.wire.timeout();
         let waiting = async {
             loop {
-                let response = self.ask(harness, "terminal/output").await?;
+                let response = self.request(harness, "terminal/output").await?;
                 match response["output"].as_str() {
                     Some("") => tokio::task::yield_now().await,
                     Some(output) => return Ok(output.to_owned()),
@@ -109,16 +113,16 @@ impl CheckTerminal {
     }
 
     /// Releases the terminal and ends the turn.
-    pub(super) async fn done(self, harness: &mut ClientHarness) -> Result<(), CheckStop> {
-        self.ask(harness, "terminal/release").await?;
-        harness.end_turn(&self.prompted, "end_turn").await
+    pub(super) async fn finish(self, harness: &mut ClientHarness) -> Result<(), CheckStop> {
+        self.request(harness, "terminal/release").await?;
+        harness.end_turn(&self.prompt, "end_turn").await
     }
 }
 
 async fn responds_at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     CheckTerminal::run(harness, LONG_COMMAND, json!({}))
         .await?
-        .done(harness)
+        .finish(harness)
         .await
 }
 
@@ -128,60 +132,60 @@ async fn returns_output_while_running(harness: &mut ClientHarness) -> Result<(),
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", but `terminal/output` returned {output:?}")
     })?;
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn has_no_status_while_running(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.output(harness).await?;
-    let response = terminal.ask(harness, "terminal/output").await?;
+    let response = terminal.request(harness, "terminal/output").await?;
     require(response["exitStatus"].is_null(), || {
         format!(
             "the command is running, but has exit status {}",
             response["exitStatus"]
         )
     })?;
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn has_status_after_exit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "exit 3", json!({})).await?;
-    terminal.ask(harness, "terminal/wait_for_exit").await?;
-    let response = terminal.ask(harness, "terminal/output").await?;
+    terminal.request(harness, "terminal/wait_for_exit").await?;
+    let response = terminal.request(harness, "terminal/output").await?;
     require(response["exitStatus"]["exitCode"] == 3, || {
         format!(
             "the command exited with 3, but has exit status {}",
             response["exitStatus"]
         )
     })?;
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn returns_exit_code(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "exit 7", json!({})).await?;
-    let response = terminal.ask(harness, "terminal/wait_for_exit").await?;
+    let response = terminal.request(harness, "terminal/wait_for_exit").await?;
     require(response["exitCode"] == 7, || {
         format!("the command exited with 7, but the response was {response}")
     })?;
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn waits_for_exit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     let id = harness
         .wire
-        .ask("terminal/wait_for_exit", terminal.params())
+        .send_request("terminal/wait_for_exit", terminal.params())
         .await?;
-    let early = tokio::time::timeout(WATCHED, harness.answer(&id)).await;
+    let early = tokio::time::timeout(WATCH_TIME, harness.wait_for_response(&id)).await;
     if let Ok(response) = early {
         return fail(format!(
             "the command is running, but `terminal/wait_for_exit` returned {:?}",
             response?
         ));
     }
-    terminal.ask(harness, "terminal/kill").await?;
-    answer(harness, &id).await?;
-    terminal.done(harness).await
+    terminal.request(harness, "terminal/kill").await?;
+    wait_for_response(harness, &id).await?;
+    terminal.finish(harness).await
 }
 
 async fn supports_concurrent_waits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -191,61 +195,61 @@ async fn supports_concurrent_waits(harness: &mut ClientHarness) -> Result<(), Ch
         open.push(
             harness
                 .wire
-                .ask("terminal/wait_for_exit", terminal.params())
+                .send_request("terminal/wait_for_exit", terminal.params())
                 .await?,
         );
     }
-    terminal.ask(harness, "terminal/kill").await?;
+    terminal.request(harness, "terminal/kill").await?;
     for id in open {
-        let response = answer(harness, &id).await;
-        after("two concurrent `terminal/wait_for_exit` requests", response)?;
+        let response = wait_for_response(harness, &id).await;
+        add_context("two concurrent `terminal/wait_for_exit` requests", response)?;
     }
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn kills_command(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
-    terminal.ask(harness, "terminal/kill").await?;
-    let ended = terminal.ask(harness, "terminal/wait_for_exit").await;
-    after("`terminal/kill`", ended)?;
-    terminal.done(harness).await
+    terminal.request(harness, "terminal/kill").await?;
+    let ended = terminal.request(harness, "terminal/wait_for_exit").await;
+    add_context("`terminal/kill`", ended)?;
+    terminal.finish(harness).await
 }
 
 async fn keeps_output_after_kill(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.output(harness).await?;
-    terminal.ask(harness, "terminal/kill").await?;
-    let response = after(
+    terminal.request(harness, "terminal/kill").await?;
+    let response = add_context(
         "`terminal/kill`",
-        terminal.ask(harness, "terminal/output").await,
+        terminal.request(harness, "terminal/output").await,
     )?;
     let output = response["output"].as_str().unwrap_or_default();
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", but after `terminal/kill` the output is {output:?}")
     })?;
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }
 
 async fn kills_on_release(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let line = "while :; do echo x > alive; sleep 0.02; done";
     let here = json!({"cwd": scratch.path()});
     let terminal = CheckTerminal::run_in(harness, prompted, line, here).await?;
     let alive = scratch.file("alive");
-    if !wait_for_file(&alive, harness.wire.patience()).await {
+    if !wait_for_file(&alive, harness.wire.timeout()).await {
         return fail("the command did not start");
     }
-    terminal.ask(harness, "terminal/release").await?;
+    terminal.request(harness, "terminal/release").await?;
     // A write that had started may still arrive; nothing after it does.
     let _ = std::fs::remove_file(&alive);
-    tokio::time::sleep(WATCHED).await;
+    tokio::time::sleep(WATCH_TIME).await;
     let _ = std::fs::remove_file(&alive);
-    let still = wait_for_file(&alive, WATCHED).await;
+    let still = wait_for_file(&alive, WATCH_TIME).await;
     require(!still, || {
         "the command is still running after `terminal/release`".to_owned()
     })?;
-    harness.end_turn(&terminal.prompted, "end_turn").await
+    harness.end_turn(&terminal.prompt, "end_turn").await
 }
 
 /// Waits for a file to appear, and returns `true` if it does in time. Polls, since a terminal does not report what its
@@ -261,31 +265,31 @@ async fn wait_for_file(path: &Path, time: std::time::Duration) -> bool {
 
 async fn rejects_released_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "echo checked", json!({})).await?;
-    terminal.ask(harness, "terminal/release").await?;
+    terminal.request(harness, "terminal/release").await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let what = format!("`{method}` of a released terminal");
-        refused(harness, method, terminal.params(), &what).await?;
+        request_error(harness, method, terminal.params(), &what).await?;
     }
-    harness.end_turn(&terminal.prompted, "end_turn").await
+    harness.end_turn(&terminal.prompt, "end_turn").await
 }
 
 async fn rejects_unknown_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = prompted_with(harness, TERMINALS).await?;
+    let prompted = wait_for_prompt_with(harness, TERMINALS).await?;
     for method in ["terminal/output", "terminal/wait_for_exit", "terminal/kill"] {
         let params = json!({"sessionId": prompted.session, "terminalId": "term_nobodys"});
         let what = format!("`{method}` of an unknown terminal");
-        refused(harness, method, params, &what).await?;
+        request_error(harness, method, params, &what).await?;
     }
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn rejects_unsupported_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    if offers(harness, TERMINALS) {
+    if has_capability(harness, TERMINALS) {
         return skip("the client supports terminals");
     }
     let params = json!({"sessionId": prompted.session, "command": "true"});
-    refused(
+    request_error(
         harness,
         "terminal/create",
         params,
@@ -297,9 +301,9 @@ async fn rejects_unsupported_terminal(harness: &mut ClientHarness) -> Result<(),
 
 async fn reports_no_success_after_signal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "kill -KILL $$", json!({})).await?;
-    let response = terminal.ask(harness, "terminal/wait_for_exit").await?;
+    let response = terminal.request(harness, "terminal/wait_for_exit").await?;
     require(response["exitCode"] != 0, || {
         format!("the command was terminated by a signal, but the response was {response}")
     })?;
-    terminal.done(harness).await
+    terminal.finish(harness).await
 }

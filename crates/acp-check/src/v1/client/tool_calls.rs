@@ -6,7 +6,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::CheckStop;
 
-use super::steps::takes;
+use super::steps::require_updates_accepted;
 
 checks! { V1 Client "tool-calls";
     101 Must "Tool calls of every kind and status are accepted." => accepts_every_kind;
@@ -67,7 +67,7 @@ async fn accepts_every_kind(harness: &mut ClientHarness) -> Result<(), CheckStop
         ));
         updates.extend(statuses.map(|status| update(kind, json!({"status": status}))));
     }
-    takes(harness, "tool calls of every kind", updates).await
+    require_updates_accepted(harness, "tool calls of every kind", updates).await
 }
 
 async fn accepts_partial_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -84,7 +84,7 @@ async fn accepts_partial_update(harness: &mut ClientHarness) -> Result<(), Check
         update("partial", nulls),
         update("partial", json!({"status": "completed"})),
     ];
-    takes(harness, "partial updates of a tool call", updates).await
+    require_updates_accepted(harness, "partial updates of a tool call", updates).await
 }
 
 async fn accepts_diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -100,7 +100,7 @@ async fn accepts_diffs(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         call_update("edit", json!({"kind": "edit", "content": content})),
         update("edit", json!({"status": "completed"})),
     ];
-    takes(harness, "diffs", updates).await
+    require_updates_accepted(harness, "diffs", updates).await
 }
 
 async fn accepts_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -124,7 +124,7 @@ async fn accepts_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         ),
         update("look", json!({"content": content, "locations": []})),
     ];
-    takes(harness, "tool call content", updates).await
+    require_updates_accepted(harness, "tool call content", updates).await
 }
 
 async fn accepts_raw_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -143,7 +143,7 @@ async fn accepts_raw_values(harness: &mut ClientHarness) -> Result<(), CheckStop
             json!({"rawInput": value, "rawOutput": value}),
         )
     });
-    takes(harness, "raw input and output", updates.collect::<Vec<_>>()).await
+    require_updates_accepted(harness, "raw input and output", updates.collect::<Vec<_>>()).await
 }
 
 async fn accepts_any_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -154,7 +154,7 @@ async fn accepts_any_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
             update(id, json!({"status": "completed"})),
         ]
     });
-    takes(harness, "unusual tool call ids", updates).await
+    require_updates_accepted(harness, "unusual tool call ids", updates).await
 }
 
 async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -165,7 +165,7 @@ async fn accepts_unannounced_call(harness: &mut ClientHarness) -> Result<(), Che
             json!({"status": "completed", "content": []}),
         ),
     ];
-    takes(
+    require_updates_accepted(
         harness,
         "updates for a tool call that was not announced",
         updates,
@@ -179,7 +179,7 @@ async fn accepts_call_twice(harness: &mut ClientHarness) -> Result<(), CheckStop
         call_update("twice", json!({"status": "pending", "kind": "read"})),
         update("twice", json!({"status": "in_progress"})),
     ];
-    takes(harness, "a tool call announced twice", updates).await
+    require_updates_accepted(harness, "a tool call announced twice", updates).await
 }
 
 async fn accepts_unknown_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -188,7 +188,7 @@ async fn accepts_unknown_terminal(harness: &mut ClientHarness) -> Result<(), Che
         call_update("run", json!({"kind": "execute", "content": content})),
         update("run", json!({"content": content, "status": "completed"})),
     ];
-    takes(harness, "an unknown terminal", updates).await
+    require_updates_accepted(harness, "an unknown terminal", updates).await
 }
 
 async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -199,7 +199,7 @@ async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
             json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
         ),
     ];
-    takes(harness, "unknown tool call kinds", updates).await
+    require_updates_accepted(harness, "unknown tool call kinds", updates).await
 }
 
 async fn accepts_agent_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -222,5 +222,5 @@ async fn accepts_agent_terminal(harness: &mut ClientHarness) -> Result<(), Check
             ),
         ),
     ];
-    takes(harness, "an agent terminal", updates).await
+    require_updates_accepted(harness, "an agent terminal", updates).await
 }

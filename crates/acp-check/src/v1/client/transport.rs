@@ -8,7 +8,7 @@ use crate::check::checks;
 use crate::client_harness::ClientHarness;
 use crate::verdict::{CheckStop, fail};
 
-use super::steps::{after, answer, lives, takes};
+use super::steps::{add_context, require_responsive, require_updates_accepted, wait_for_response};
 
 checks! { V1 Client "transport";
     101 Must "A line may end with a carriage return and line feed." => accepts_carriage_return;
@@ -37,9 +37,9 @@ async fn require_bytes_accepted(
     bytes: &[u8],
 ) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.wire.note(format!("sending {what}"));
+    harness.wire.add_note(format!("sending {what}"));
     harness.wire.send_bytes(bytes).await?;
-    lives(harness, what).await?;
+    require_responsive(harness, what).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -47,9 +47,9 @@ async fn accepts_carriage_return(harness: &mut ClientHarness) -> Result<(), Chec
     let prompted = harness.wait_for_prompt().await?;
     let line = format!("{}\r", request_line("cr"));
     harness.wire.send_line(line.as_bytes()).await?;
-    after(
+    add_context(
         "a line that ends with \\r\\n",
-        harness.answer(&json!("cr")).await,
+        harness.wait_for_response(&json!("cr")).await,
     )?;
     harness.end_turn(&prompted, "end_turn").await
 }
@@ -62,14 +62,16 @@ async fn accepts_message_in_parts(harness: &mut ClientHarness) -> Result<(), Che
     let prompted = harness.wait_for_prompt().await?;
     let line = format!("{}\n", request_line("pieces"));
     let (head, tail) = line.split_at(line.len() / 2);
-    harness.wire.note(format!("sending {line:?} in two parts"));
+    harness
+        .wire
+        .add_note(format!("sending {line:?} in two parts"));
     harness.wire.send_bytes(head.as_bytes()).await?;
     tokio::time::sleep(PAUSE).await;
     let sent = harness.wire.send_bytes(tail.as_bytes()).await;
-    after("a message in two parts", sent)?;
-    after(
+    add_context("a message in two parts", sent)?;
+    add_context(
         "a message in two parts",
-        harness.answer(&json!("pieces")).await,
+        harness.wait_for_response(&json!("pieces")).await,
     )?;
     harness.end_turn(&prompted, "end_turn").await
 }
@@ -77,10 +79,13 @@ async fn accepts_message_in_parts(harness: &mut ClientHarness) -> Result<(), Che
 async fn accepts_messages_at_once(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let lines = format!("{}\n{}\n", request_line("one"), request_line("two"));
-    harness.wire.note(format!("sending {lines:?}"));
+    harness.wire.add_note(format!("sending {lines:?}"));
     harness.wire.send_bytes(lines.as_bytes()).await?;
     for id in [json!("two"), json!("one")] {
-        after("two messages at once", answer(harness, &id).await)?;
+        add_context(
+            "two messages at once",
+            wait_for_response(harness, &id).await,
+        )?;
     }
     harness.end_turn(&prompted, "end_turn").await
 }
@@ -93,7 +98,7 @@ async fn ignores_noise(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn accepts_large_message(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let content = json!({"type": "text", "text": "0123456789abcdef".repeat(64 * 1024)});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
-    takes(harness, "a 1 MB message", [update]).await
+    require_updates_accepted(harness, "a 1 MB message", [update]).await
 }
 
 async fn accepts_non_ascii(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -101,7 +106,7 @@ async fn accepts_non_ascii(harness: &mut ClientHarness) -> Result<(), CheckStop>
     let id = json!("Grüße, κόσμε, 世界, 🦀");
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     harness.wire.send(&asked).await?;
-    harness.answer(&id).await?;
+    harness.wait_for_response(&id).await?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -114,9 +119,9 @@ async fn ignores_invalid_utf8(harness: &mut ClientHarness) -> Result<(), CheckSt
 
 async fn closes_when_agent_exits(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
-    harness.say(&prompted.session, "One moment").await?;
+    harness.send_text(&prompted.session, "One moment").await?;
     harness.wire.close();
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let ending = async {
         while harness.next().await?.is_some() {}
         Ok(())
@@ -133,9 +138,9 @@ async fn decodes_escapes(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let line = br#" { "params" : { } , "method":"\u005facp_check\/alive","id" :"\u0065scapes", "jsonrpc":"2\u002e0" } "#;
     harness.wire.send_line(line).await?;
-    after(
+    add_context(
         "a message with escapes",
-        harness.answer(&json!("escapes")).await,
+        harness.wait_for_response(&json!("escapes")).await,
     )?;
     harness.end_turn(&prompted, "end_turn").await
 }

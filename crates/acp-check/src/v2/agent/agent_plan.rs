@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::kind;
+use crate::agent_harness_v2::update_type;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, skip};
@@ -17,12 +17,12 @@ checks! { V2 Agent "agent-plan";
 
 /// Makes the agent show a plan, and returns all plan updates.
 async fn collect_plans(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session_v2().await?;
-    let turn = harness.turn_v2(&session, AgentTask::Plan).await?;
+    let session = harness.new_session_v2().await?;
+    let turn = harness.run_task_v2(&session, AgentTask::Plan).await?;
     let plans = turn
         .updates
         .iter()
-        .filter(|update| kind(update) == "plan_update");
+        .filter(|update| update_type(update) == "plan_update");
     let plans: Vec<Value> = plans.map(|update| update["plan"].clone()).collect();
     if plans.is_empty() {
         return skip("the agent reported no plan");

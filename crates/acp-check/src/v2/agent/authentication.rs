@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::values::repeated;
+use super::values::find_duplicate;
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -43,13 +43,13 @@ async fn supports_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn supports_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     offered_methods(harness, json!({})).await?;
     // Log out only if the options have an auth method to log in again.
-    let Some(method) = harness.login().map(str::to_owned) else {
+    let Some(method) = harness.auth_method().map(str::to_owned) else {
         return skip(
             "no auth method given; choose one with --login (the check logs out and in again)",
         );
     };
     harness
-        .result("auth/login", json!({"methodId": method}))
+        .request_result("auth/login", json!({"methodId": method}))
         .await?;
     match harness.request("auth/logout", json!({})).await? {
         ReceivedResponse::Result(_) => Ok(()),
@@ -64,7 +64,7 @@ async fn supports_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let methods = offered_methods(harness, json!({"auth": {"terminal": {}}})).await?;
-    match repeated(methods.iter().map(|method| &method["methodId"])) {
+    match find_duplicate(methods.iter().map(|method| &method["methodId"])) {
         Some(id) => fail(format!("duplicate auth method id {id}")),
         None => Ok(()),
     }
@@ -85,7 +85,7 @@ async fn has_unique_variables(harness: &mut AgentHarness) -> Result<(), CheckSto
     for method in methods.iter().filter(|method| method["type"] == "terminal") {
         seen = true;
         let variables = method["env"].as_array().into_iter().flatten();
-        if let Some(name) = repeated(variables.map(|variable| &variable["name"])) {
+        if let Some(name) = find_duplicate(variables.map(|variable| &variable["name"])) {
             return fail(format!(
                 "the environment of {} contains {name} twice",
                 method["methodId"]

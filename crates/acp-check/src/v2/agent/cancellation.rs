@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
 use crate::agent_harness_v2::AcceptedPrompt;
-use crate::agent_harness_v2::{kind, state};
+use crate::agent_harness_v2::{reported_state, update_type};
 use crate::check::checks;
 use crate::host::PermissionReply;
 use crate::options::AgentTask;
@@ -31,14 +31,14 @@ async fn start_long_prompt(
 ) -> Result<AcceptedPrompt, CheckStop> {
     let accepted = harness.begin_task_v2(session, AgentTask::Long).await?;
     harness
-        .until("some output of a long task", |_, message| {
+        .wait_until("some output of a long task", |_, message| {
             let update = &message.params()["update"];
-            let output =
-                kind(update).starts_with("agent_") || kind(update).starts_with("tool_call");
+            let output = update_type(update).starts_with("agent_")
+                || update_type(update).starts_with("tool_call");
             output.then_some(())
         })
         .await?;
-    harness.hush().await?;
+    harness.drain_messages().await?;
     if harness.finished_turn_v2(&accepted).is_some() {
         return skip(
             "the turn ended before it could be cancelled; use a longer task (--prompt-for long=TEXT)",
@@ -50,66 +50,69 @@ async fn start_long_prompt(
 async fn cancel(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
     harness
         .wire
-        .notify("session/cancel", json!({"sessionId": session}))
+        .send_notification("session/cancel", json!({"sessionId": session}))
         .await
 }
 
 async fn becomes_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    harness.finish_v2(&accepted).await.map(drop)
+    harness.finish_turn_v2(&accepted).await.map(drop)
 }
 
 async fn ends_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    let turn = harness.finish_v2(&accepted).await?;
-    require(turn.stop == "cancelled", || {
+    let turn = harness.finish_turn_v2(&accepted).await?;
+    require(turn.stop_reason == "cancelled", || {
         format!(
             "the turn was cancelled, but ended with stop reason {:?}",
-            turn.stop
+            turn.stop_reason
         )
     })
 }
 
 async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    harness.finish_v2(&accepted).await?;
-    let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
-    require(turn.stop != "cancelled", || {
+    harness.finish_turn_v2(&accepted).await?;
+    let turn = harness.run_task_v2(&session, AgentTask::Answer).await?;
+    require(turn.stop_reason != "cancelled", || {
         "the prompt after the cancelled one was cancelled, too".to_owned()
     })
 }
 
 async fn ignores_cancel_while_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     cancel(harness, &session).await?;
-    let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
-    require(turn.stop != "cancelled", || {
+    let turn = harness.run_task_v2(&session, AgentTask::Answer).await?;
+    require(turn.stop_reason != "cancelled", || {
         "a cancel sent before the prompt cancelled its turn".to_owned()
     })
 }
 
 async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     cancel(harness, "acp-check-nobodys").await?;
-    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness
+        .run_task_v2(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
 async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session_v2().await?;
-    let second = harness.session_v2().await?;
+    let first = harness.new_session_v2().await?;
+    let second = harness.new_session_v2().await?;
     let accepted = start_long_prompt(harness, &first).await?;
     cancel(harness, &second).await?;
     harness.wait_until_quiet().await?;
     // It may have ended by itself meanwhile.
-    let cancelled = harness
-        .updates_of_prompt_v2(&accepted)
-        .any(|update| state(update) == Some("idle") && update["stopReason"] == "cancelled");
+    let cancelled = harness.updates_of_prompt_v2(&accepted).any(|update| {
+        reported_state(update) == Some("idle") && update["stopReason"] == "cancelled"
+    });
     require(!cancelled, || {
         "a cancel in another session cancelled the turn".to_owned()
     })
@@ -120,7 +123,7 @@ async fn wait_for_permission(
     harness: &mut AgentHarness,
     session: &str,
 ) -> Result<(AcceptedPrompt, Value), CheckStop> {
-    harness.host.permission = PermissionReply::Hold;
+    harness.host.permission_reply = PermissionReply::Hold;
     let accepted = harness.begin_task_v2(session, AgentTask::Edit).await?;
     let asked = harness.wait_for_permission_v2(&accepted).await?;
     match asked {
@@ -130,44 +133,47 @@ async fn wait_for_permission(
 }
 
 async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
     // An agent may end its turn without waiting for the response, and the response may take a moment.
     harness.wait_until_quiet().await?;
     harness
         .wire
-        .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
+        .send_result(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    let turn = harness.finish_v2(&accepted).await?;
-    require(turn.stop == "cancelled", || {
+    let turn = harness.finish_turn_v2(&accepted).await?;
+    require(turn.stop_reason == "cancelled", || {
         format!(
             "the turn was cancelled, but ended with stop reason {:?}",
-            turn.stop
+            turn.stop_reason
         )
     })
 }
 
 async fn does_not_execute_cancelled_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
     harness
         .wire
-        .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
+        .send_result(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    harness.finish_v2(&accepted).await?;
+    harness.finish_turn_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }
 
 async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
-    let id = harness.wire.ask("_acp-check/cancelled", json!({})).await?;
+    let id = harness
+        .wire
+        .send_request("_acp-check/cancelled", json!({}))
+        .await?;
     harness
         .wire
-        .notify("$/cancel_request", json!({"requestId": id}))
+        .send_notification("$/cancel_request", json!({"requestId": id}))
         .await?;
-    match harness.answer(&id).await? {
+    match harness.wait_for_response(&id).await? {
         ReceivedResponse::Result(_) => Ok(()),
         // Agents do not know the method, so they may reject it before it is cancelled.
         ReceivedResponse::Error {
@@ -181,13 +187,16 @@ async fn responds_to_cancelled_request(harness: &mut AgentHarness) -> Result<(),
 }
 
 async fn ignores_unknown_request(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     harness
         .wire
-        .notify(
+        .send_notification(
             "$/cancel_request",
             json!({"requestId": "acp-check-nobodys"}),
         )
         .await?;
-    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness
+        .run_task_v2(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }

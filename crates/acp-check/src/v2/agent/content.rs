@@ -13,30 +13,30 @@ checks! { V2 Agent "content";
 }
 
 /// Calls `look` with every object inside a value, except in fields that may contain anything.
-pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
+pub(super) fn visit_objects(value: &Value, look: &mut impl FnMut(&Value)) {
     match value {
         Value::Object(fields) => {
             look(value);
             for (name, field) in fields {
                 if !matches!(name.as_str(), "_meta" | "rawInput" | "rawOutput") {
-                    each_object(field, look);
+                    visit_objects(field, look);
                 }
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| each_object(item, look)),
+        Value::Array(items) => items.iter().for_each(|item| visit_objects(item, look)),
         _ => {}
     }
 }
 
 async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     for task in [
         AgentTask::Answer,
         AgentTask::Read,
         AgentTask::Edit,
         AgentTask::Run,
     ] {
-        harness.turn_v2(&session, task).await?;
+        harness.run_task_v2(&session, task).await?;
     }
     let (mut seen, mut wrong) = (0, None);
     let mut look = |object: &Value| {
@@ -53,7 +53,7 @@ async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop>
         }
     };
     for params in harness.updates() {
-        each_object(params, &mut look);
+        visit_objects(params, &mut look);
     }
     match (seen, wrong) {
         (0, _) => skip("the agent sent no image, audio or binary resource"),

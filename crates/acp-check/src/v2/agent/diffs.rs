@@ -7,7 +7,7 @@ use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
 
-use super::content::each_object;
+use super::content::visit_objects;
 
 checks! { V2 Agent "tool-calls";
     21 Should "A diff includes a patch whenever possible." => has_patch;
@@ -18,14 +18,14 @@ checks! { V2 Agent "tool-calls";
 
 /// Makes the agent edit a file, and returns the diffs that it shows.
 async fn collect_diffs(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session_v2().await?;
-    harness.turn_v2(&session, AgentTask::Edit).await?;
+    let session = harness.new_session_v2().await?;
+    harness.run_task_v2(&session, AgentTask::Edit).await?;
     let mut diffs = Vec::new();
     for params in harness
         .updates()
         .chain(harness.requests().map(|(_, params)| params))
     {
-        each_object(params, &mut |object| {
+        visit_objects(params, &mut |object| {
             if object["type"] == "diff" && object["changes"].is_array() {
                 diffs.push(object.clone());
             }

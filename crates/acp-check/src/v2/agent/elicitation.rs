@@ -22,9 +22,9 @@ async fn collect_elicitations(
     let mut params = harness.initialize_params();
     params["capabilities"]["elicitation"] = offered;
     harness.initialize_with(params).await?;
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     for task in [AgentTask::Answer, AgentTask::Edit] {
-        harness.turn_v2(&session, task).await?;
+        harness.run_task_v2(&session, task).await?;
     }
     let asked = harness
         .requests()

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::{kind, text};
+use crate::agent_harness_v2::{text_prompt, update_type};
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail};
@@ -33,12 +33,15 @@ async fn rejects_unknown_request(harness: &mut AgentHarness) -> Result<(), Check
 }
 
 async fn ignores_unknown_notification(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     harness
         .wire
-        .notify("_acp-check/no-such", json!([1, {"two": null}]))
+        .send_notification("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
-    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness
+        .run_task_v2(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
 /// Returns a value for `_meta` with unusual types, under names that nobody else uses.
@@ -55,9 +58,9 @@ async fn accepts_any_meta(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     params["_meta"] = unusual_meta();
     let opened = harness.open_session_with(params).await?;
     let session = opened["sessionId"].as_str().unwrap_or_default();
-    let mut prompt = text(&harness.text_for(AgentTask::Answer));
+    let mut prompt = text_prompt(&harness.prompt_text(AgentTask::Answer));
     prompt[0]["_meta"] = unusual_meta();
-    harness.prompt_v2(session, prompt).await.map(drop)
+    harness.run_prompt_v2(session, prompt).await.map(drop)
 }
 
 /// Requires that each value is one of `known` or starts with `_`. `what` describes the values.
@@ -77,7 +80,7 @@ fn require_known_or_custom<'a>(
 
 /// Makes the agent do several tasks, and returns all updates.
 async fn collect_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     for task in [
         AgentTask::Answer,
         AgentTask::Read,
@@ -85,7 +88,7 @@ async fn collect_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, Check
         AgentTask::Run,
         AgentTask::Plan,
     ] {
-        harness.turn_v2(&session, task).await?;
+        harness.run_task_v2(&session, task).await?;
     }
     Ok(harness
         .updates()
@@ -133,7 +136,7 @@ async fn prefixes_custom_values(harness: &mut AgentHarness) -> Result<(), CheckS
     let calls = || {
         updates
             .iter()
-            .filter(|update| kind(update) == "tool_call_update")
+            .filter(|update| update_type(update) == "tool_call_update")
     };
     let kinds = [
         "read",
@@ -203,7 +206,7 @@ async fn prefixes_custom_categories(harness: &mut AgentHarness) -> Result<(), Ch
 async fn prefixes_custom_content(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = collect_updates(harness).await?;
     let spoken = updates.iter().filter(|update| {
-        let kind = kind(update);
+        let kind = update_type(update);
         kind.contains("message") || kind.contains("thought")
     });
     let blocks = spoken.flat_map(|update| match &update["content"] {

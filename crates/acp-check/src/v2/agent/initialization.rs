@@ -35,7 +35,7 @@ async fn reports_name(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = harness.initialize_params();
-    let said = harness.result("initialize", params).await?;
+    let said = harness.request_result("initialize", params).await?;
     match said["protocolVersion"].as_u64() {
         Some(2) => Ok(()),
         Some(1) => skip("the agent speaks version 1, not 2"),
@@ -49,7 +49,7 @@ async fn returns_requested_version(harness: &mut AgentHarness) -> Result<(), Che
 async fn returns_latest_version(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(65535);
-    let said = harness.result("initialize", params).await?;
+    let said = harness.request_result("initialize", params).await?;
     match said["protocolVersion"].as_u64() {
         Some(1 | 2) => Ok(()),
         _ => fail(format!(
@@ -99,10 +99,10 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
         }
     };
     let session = opened["sessionId"].as_str().unwrap_or_default();
-    let text = harness.text_for(AgentTask::Answer);
+    let text = harness.prompt_text(AgentTask::Answer);
     let prompt = harness.begin_prompt(session, &text).await?;
-    let response = harness.turn_answer(&prompt).await?;
-    harness.turn_since(session, response, 0)?;
+    let response = harness.wait_for_turn_response(&prompt).await?;
+    harness.read_turn(session, response, 0)?;
     let new = |update: &Value| update["update"]["sessionUpdate"] == "state_update";
     require(!harness.updates().any(new), || {
         "a `state_update`, which exists only in version 2, was sent in version 1".to_owned()
@@ -124,9 +124,9 @@ async fn ignores_unknown_capabilities(harness: &mut AgentHarness) -> Result<(), 
 
 /// Makes the agent do tasks that may need the client, and returns the methods that it called.
 async fn called_methods(harness: &mut AgentHarness) -> Result<Vec<String>, CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        harness.turn_v2(&session, task).await?;
+        harness.run_task_v2(&session, task).await?;
     }
     Ok(harness
         .requests()
@@ -160,9 +160,9 @@ async fn uses_no_client_files(harness: &mut AgentHarness) -> Result<(), CheckSto
 }
 
 async fn sends_no_old_updates(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     for task in [AgentTask::Edit, AgentTask::Plan] {
-        harness.turn_v2(&session, task).await?;
+        harness.run_task_v2(&session, task).await?;
     }
     let kinds = harness
         .updates()

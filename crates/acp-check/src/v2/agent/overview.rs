@@ -37,7 +37,7 @@ async fn keeps_string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         .send(&json!({"jsonrpc": "2.0", "id": id, "method": "_acp-check/id", "params": {}}))
         .await?;
     harness
-        .until(
+        .wait_until(
             "a response with the id \"acp-check-07\"",
             |_, message| match message.envelope() {
                 Some(Envelope::Response { id: answered, .. }) => (*answered == id).then_some(()),
@@ -48,19 +48,22 @@ async fn keeps_string_id(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     harness
         .wire
-        .notify("session/cancel", json!({"sessionId": session}))
+        .send_notification("session/cancel", json!({"sessionId": session}))
         .await?;
     harness
         .wire
-        .notify("_acp-check/notification", json!({"any": "thing"}))
+        .send_notification("_acp-check/notification", json!({"any": "thing"}))
         .await?;
-    let id = harness.wire.ask("_acp-check/last", json!({})).await?;
+    let id = harness
+        .wire
+        .send_request("_acp-check/last", json!({}))
+        .await?;
     // A response to a notification has an id that no request has.
     let odd = harness
-        .until(
+        .wait_until(
             &format!("a response to request {id}"),
             |_, message| match message.envelope() {
                 Some(Envelope::Response { id: answered, .. }) if *answered == id => Some(None),
@@ -82,10 +85,15 @@ async fn handles_several_requests(harness: &mut AgentHarness) -> Result<(), Chec
     let mut open = Vec::new();
     for number in 0..16 {
         let params = json!({"number": number});
-        open.push(harness.wire.ask("_acp-check/several", params).await?);
+        open.push(
+            harness
+                .wire
+                .send_request("_acp-check/several", params)
+                .await?,
+        );
     }
     let asked = open.len();
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let waiting = async {
         while !open.is_empty() {
             let Some(message) = harness.next().await? else {

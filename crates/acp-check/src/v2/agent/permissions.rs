@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::values::repeated;
+use super::values::find_duplicate;
 use crate::agent_harness::AgentHarness;
 use crate::agent_harness_v2::AcceptedPrompt;
-use crate::agent_harness_v2::state;
+use crate::agent_harness_v2::reported_state;
 use crate::check::checks;
 use crate::host::PermissionReply;
 use crate::options::AgentTask;
@@ -28,8 +28,8 @@ checks! { V2 Agent "tool-calls";
 async fn wait_for_permission(
     harness: &mut AgentHarness,
 ) -> Result<(AcceptedPrompt, Value, Value), CheckStop> {
-    let session = harness.session_v2().await?;
-    harness.host.permission = PermissionReply::Hold;
+    let session = harness.new_session_v2().await?;
+    harness.host.permission_reply = PermissionReply::Hold;
     let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;
     match harness.wait_for_permission_v2(&accepted).await? {
         Some((id, params)) => Ok((accepted, id, params)),
@@ -48,7 +48,7 @@ async fn has_options(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn has_unique_option_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, _, params) = wait_for_permission(harness).await?;
     let options = params["options"].as_array().into_iter().flatten();
-    match repeated(options.map(|option| &option["optionId"])) {
+    match find_duplicate(options.map(|option| &option["optionId"])) {
         Some(id) => fail(format!("duplicate option id {id} in a permission request")),
         None => Ok(()),
     }
@@ -63,8 +63,8 @@ async fn has_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
-    harness.host.permission = PermissionReply::Hold;
+    let session = harness.new_session_v2().await?;
+    harness.host.permission_reply = PermissionReply::Hold;
     let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;
     let Some((_, params)) = harness.wait_for_permission_v2(&accepted).await? else {
         return skip("the agent did not request permission");
@@ -81,7 +81,7 @@ async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 fn latest_state<'a>(harness: &'a AgentHarness, accepted: &'a AcceptedPrompt) -> Option<&'a str> {
     harness
         .updates_of_prompt_v2(accepted)
-        .filter_map(state)
+        .filter_map(reported_state)
         .last()
 }
 
@@ -92,7 +92,7 @@ async fn reports_requires_action(harness: &mut AgentHarness) -> Result<(), Check
     }
     // It may also be reported after the request.
     harness
-        .until("a `state_update` with `requires_action`", |harness, _| {
+        .wait_until("a `state_update` with `requires_action`", |harness, _| {
             (latest_state(harness, &accepted) == Some("requires_action")).then_some(())
         })
         .await
@@ -110,13 +110,16 @@ fn allow_outcome(params: &Value) -> Value {
 
 async fn reports_running_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (accepted, id, params) = wait_for_permission(harness).await?;
-    harness.host.permission = PermissionReply::Allow;
+    harness.host.permission_reply = PermissionReply::Allow;
     if latest_state(harness, &accepted) != Some("requires_action") {
         return skip("the agent does not report `requires_action`");
     }
-    harness.wire.answer(&id, allow_outcome(&params)).await?;
-    let turn = harness.finish_v2(&accepted).await?;
-    let mut states = turn.updates.iter().filter_map(state);
+    harness
+        .wire
+        .send_result(&id, allow_outcome(&params))
+        .await?;
+    let turn = harness.finish_turn_v2(&accepted).await?;
+    let mut states = turn.updates.iter().filter_map(reported_state);
     states.find(|state| *state == "requires_action");
     let next = states.next();
     require(next == Some("running"), || {
@@ -129,15 +132,18 @@ async fn reports_running_again(harness: &mut AgentHarness) -> Result<(), CheckSt
 
 async fn continues_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (accepted, id, params) = wait_for_permission(harness).await?;
-    harness.host.permission = PermissionReply::Allow;
-    harness.wire.answer(&id, allow_outcome(&params)).await?;
-    harness.finish_v2(&accepted).await.map(drop)
+    harness.host.permission_reply = PermissionReply::Allow;
+    harness
+        .wire
+        .send_result(&id, allow_outcome(&params))
+        .await?;
+    harness.finish_turn_v2(&accepted).await.map(drop)
 }
 
 async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
-    harness.host.permission = PermissionReply::Reject;
-    let turn = harness.turn_v2(&session, AgentTask::Edit).await?;
+    let session = harness.new_session_v2().await?;
+    harness.host.permission_reply = PermissionReply::Reject;
+    let turn = harness.run_task_v2(&session, AgentTask::Edit).await?;
     let asked = turn
         .requests
         .iter()
@@ -150,20 +156,23 @@ async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop>
 
 async fn rejects_unknown_outcome(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (accepted, id, _) = wait_for_permission(harness).await?;
-    harness.host.permission = PermissionReply::Reject;
+    harness.host.permission_reply = PermissionReply::Reject;
     let outcome = json!({"outcome": "_acp-check/perhaps", "optionId": "acp-check"});
     harness
         .wire
-        .answer(&id, json!({"outcome": outcome}))
+        .send_result(&id, json!({"outcome": outcome}))
         .await?;
-    harness.finish_v2(&accepted).await?;
+    harness.finish_turn_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }
 
 async fn does_not_act_after_failure(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (accepted, id, _) = wait_for_permission(harness).await?;
-    harness.host.permission = PermissionReply::Reject;
-    harness.wire.refuse(&id, -32603, "Internal error").await?;
-    harness.finish_v2(&accepted).await?;
+    harness.host.permission_reply = PermissionReply::Reject;
+    harness
+        .wire
+        .send_error(&id, -32603, "Internal error")
+        .await?;
+    harness.finish_turn_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }

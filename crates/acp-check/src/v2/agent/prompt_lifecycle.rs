@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::{kind, state, text};
+use crate::agent_harness_v2::{reported_state, text_prompt, update_type};
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::turns::CheckTurn;
@@ -31,7 +31,7 @@ checks! { V2 Agent "prompt-lifecycle";
 }
 
 async fn acknowledges_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     harness
         .begin_task_v2(&session, AgentTask::Answer)
         .await
@@ -39,14 +39,18 @@ async fn acknowledges_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn finish_prompt(harness: &mut AgentHarness) -> Result<(String, CheckTurn), CheckStop> {
-    let session = harness.session_v2().await?;
-    let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
+    let session = harness.new_session_v2().await?;
+    let turn = harness.run_task_v2(&session, AgentTask::Answer).await?;
     Ok((session, turn))
 }
 
 async fn reports_running(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finish_prompt(harness).await?;
-    let states = turn.updates.iter().filter_map(state).collect::<Vec<_>>();
+    let states = turn
+        .updates
+        .iter()
+        .filter_map(reported_state)
+        .collect::<Vec<_>>();
     require(states.contains(&"running"), || {
         format!("no `state_update` with `running`; got: {states:?}")
     })
@@ -58,17 +62,19 @@ async fn reports_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn has_stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finish_prompt(harness).await?;
-    require(!turn.stop.is_empty(), || {
+    require(!turn.stop_reason.is_empty(), || {
         "the `idle` that ended the turn has no `stopReason`".to_owned()
     })
 }
 
 async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let accepted = harness.begin_task_v2(&session, AgentTask::Answer).await?;
-    harness.finish_v2(&accepted).await?;
+    harness.finish_turn_v2(&accepted).await?;
     harness.wait_until_quiet().await?;
-    let mut states = harness.updates_of_prompt_v2(&accepted).filter_map(state);
+    let mut states = harness
+        .updates_of_prompt_v2(&accepted)
+        .filter_map(reported_state);
     // Start at the first `running`: what comes before was on its way already.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();
@@ -81,7 +87,7 @@ async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 fn reported_prompt(turn: &CheckTurn) -> Option<String> {
     let mut said = None::<String>;
     for update in &turn.updates {
-        match kind(update) {
+        match update_type(update) {
             "user_message" => {
                 let blocks = update["content"].as_array().into_iter().flatten();
                 let texts = blocks.filter_map(|block| block["text"].as_str());
@@ -106,7 +112,7 @@ async fn reports_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn) = finish_prompt(harness).await?;
-    let sent = harness.text_for(AgentTask::Answer);
+    let sent = harness.prompt_text(AgentTask::Answer);
     match reported_prompt(&turn) {
         Some(said) => require(said == sent, || {
             format!("the message was {sent:?}, but is reported as {said:?}")
@@ -117,7 +123,7 @@ async fn reports_as_sent(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 /// Returns the ids of messages of one type, such as `agent_message`.
 fn message_ids<'a>(turn: &'a CheckTurn, of: &'static str) -> impl Iterator<Item = &'a str> {
-    let own = move |update: &&Value| kind(update).trim_end_matches("_chunk") == of;
+    let own = move |update: &&Value| update_type(update).trim_end_matches("_chunk") == of;
     let own = turn.updates.iter().filter(own);
     own.filter_map(|update| update["messageId"].as_str())
 }
@@ -143,7 +149,7 @@ async fn separates_ids_by_role(harness: &mut AgentHarness) -> Result<(), CheckSt
 
 async fn separates_ids_by_turn(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, first) = finish_prompt(harness).await?;
-    let second = harness.turn_v2(&session, AgentTask::Answer).await?;
+    let second = harness.run_task_v2(&session, AgentTask::Answer).await?;
     let before: Vec<&str> = message_ids(&first, "agent_message").collect();
     match message_ids(&second, "agent_message").find(|id| before.contains(id)) {
         Some(id) => fail(format!("messages of two turns have the same id {id:?}")),
@@ -153,7 +159,10 @@ async fn separates_ids_by_turn(harness: &mut AgentHarness) -> Result<(), CheckSt
 
 async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _) = finish_prompt(harness).await?;
-    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness
+        .run_task_v2(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
 /// Requires that the agent accepts a prompt with this additional block.
@@ -162,11 +171,11 @@ async fn require_accepted(
     needs: Option<&str>,
     block: Value,
 ) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     if let Some(needs) = needs {
         harness.require_capability(needs)?;
     }
-    let mut prompt = text(&harness.text_for(AgentTask::Answer));
+    let mut prompt = text_prompt(&harness.prompt_text(AgentTask::Answer));
     let kind = block["type"].as_str().unwrap_or_default().to_owned();
     if let Some(blocks) = prompt.as_array_mut() {
         blocks.push(block);
@@ -190,7 +199,7 @@ async fn accepts_text(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn accepts_links(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let uri = format!("file://{}", harness.place().file("notes.txt").display());
+    let uri = format!("file://{}", harness.directory().file("notes.txt").display());
     require_accepted(
         harness,
         None,
@@ -214,7 +223,7 @@ async fn accepts_audio(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn accepts_resources(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let uri = format!("file://{}", harness.place().file("notes.txt").display());
+    let uri = format!("file://{}", harness.directory().file("notes.txt").display());
     let resource = json!({"uri": uri, "mimeType": "text/plain", "text": "alpha\n"});
     let block = json!({"type": "resource", "resource": resource});
     require_accepted(
@@ -226,8 +235,8 @@ async fn accepts_resources(harness: &mut AgentHarness) -> Result<(), CheckStop> 
 }
 
 async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    harness.session_v2().await?;
-    let prompt = text(&harness.text_for(AgentTask::Answer));
+    harness.new_session_v2().await?;
+    let prompt = text_prompt(&harness.prompt_text(AgentTask::Answer));
     let params = json!({"sessionId": "acp-check-nobodys", "prompt": prompt});
     match harness.request("session/prompt", params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
@@ -236,10 +245,10 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
 }
 
 async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session_v2().await?;
-    let second = harness.session_v2().await?;
+    let first = harness.new_session_v2().await?;
+    let second = harness.new_session_v2().await?;
     let of_first = harness.begin_task_v2(&first, AgentTask::Answer).await?;
     let of_second = harness.begin_task_v2(&second, AgentTask::Answer).await?;
-    harness.finish_v2(&of_second).await?;
-    harness.finish_v2(&of_first).await.map(drop)
+    harness.finish_turn_v2(&of_second).await?;
+    harness.finish_turn_v2(&of_first).await.map(drop)
 }

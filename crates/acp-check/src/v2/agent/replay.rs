@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::kind;
+use crate::agent_harness_v2::update_type;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require};
@@ -20,7 +20,7 @@ checks! { V2 Agent "session-setup";
 
 /// Returns `true` if an update is part of a session's history.
 fn is_history_update(update: &Value) -> bool {
-    let kind = kind(update);
+    let kind = update_type(update);
     kind.starts_with("user_message")
         || kind.starts_with("agent_")
         || kind.starts_with("tool_call")
@@ -32,7 +32,7 @@ fn is_history_update(update: &Value) -> bool {
 fn messages_of_type<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
     updates
         .iter()
-        .filter(move |update| kind(update).starts_with(of))
+        .filter(move |update| update_type(update).starts_with(of))
 }
 
 /// Resumes a closed session with one turn. Returns the updates of the history that arrive before the response, and
@@ -41,7 +41,7 @@ async fn resume_session(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,
 ) -> Result<(Vec<Value>, Vec<Value>), CheckStop> {
-    let session = harness.closed_session_v2().await?;
+    let session = harness.new_closed_session_v2().await?;
     let mut params = harness.resume_params(&session);
     if let Some(from) = replay_from {
         params["replayFrom"] = from;
@@ -54,7 +54,7 @@ async fn resume_session(
             .collect()
     };
     let before = harness.messages.len();
-    harness.result("session/resume", params).await?;
+    harness.request_result("session/resume", params).await?;
     let (reported, answered) = (past(harness, before), harness.messages.len());
     harness.wait_until_quiet().await?;
     Ok((reported, past(harness, answered)))
@@ -73,7 +73,7 @@ async fn replays_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
         })?;
     }
     let said = Value::from(reported).to_string();
-    let asked = json!(harness.text_for(AgentTask::Answer)).to_string();
+    let asked = json!(harness.prompt_text(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
         "the prompt was not replayed unchanged".to_owned()
     })
@@ -82,7 +82,10 @@ async fn replays_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn replays_before_response(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, late) = resume_session(harness, replay_from_start()).await?;
     match late.first() {
-        Some(update) => fail(format!("`{}` was sent after the response", kind(update))),
+        Some(update) => fail(format!(
+            "`{}` was sent after the response",
+            update_type(update)
+        )),
         None => Ok(()),
     }
 }
@@ -93,7 +96,7 @@ async fn require_no_replay(
 ) -> Result<(), CheckStop> {
     let (reported, late) = resume_session(harness, replay_from).await?;
     match reported.iter().chain(&late).next() {
-        Some(update) => fail(format!("the agent replayed `{}`", kind(update))),
+        Some(update) => fail(format!("the agent replayed `{}`", update_type(update))),
         None => Ok(()),
     }
 }
@@ -107,7 +110,7 @@ async fn ignores_null(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 async fn rejects_unknown_start(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.closed_session_v2().await?;
+    let session = harness.new_closed_session_v2().await?;
     let mut params = harness.resume_params(&session);
     params["replayFrom"] = json!({"type": "_acp-check/yesterday"});
     match harness.request("session/resume", params).await? {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::values::repeated;
+use super::values::find_duplicate;
 use crate::agent_harness::AgentHarness;
 use crate::check::checks;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -84,7 +84,7 @@ async fn set_option(
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, options) = open_session_with_options(harness).await?;
-    match repeated(options.iter().map(|option| &option["configId"])) {
+    match find_duplicate(options.iter().map(|option| &option["configId"])) {
         Some(id) => fail(format!("duplicate config option id {id}")),
         None => Ok(()),
     }
@@ -94,7 +94,7 @@ async fn has_unique_value_ids(harness: &mut AgentHarness) -> Result<(), CheckSto
     let (_, options) = open_session_with_options(harness).await?;
     for option in &options {
         let mut lists = value_lists(option).into_iter();
-        if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
+        if let Some(value) = lists.find_map(|list| find_duplicate(list.into_iter())) {
             return fail(format!(
                 "duplicate value {value} in config option {}",
                 option["configId"]
@@ -181,7 +181,7 @@ async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckSt
     let Some((id, value)) = find_other_value(&options_of_first) else {
         return skip("no select option has more than one value");
     };
-    let second = harness.session().await?;
+    let second = harness.new_session().await?;
     set_option(harness, &first, id, ("id", value)).await?;
     // The other session must get no update: one would mean that its options have changed.
     harness.wait_until_quiet().await?;

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::values::repeated;
+use super::values::find_duplicate;
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness::NO_SESSION;
+use crate::agent_harness::UNKNOWN_SESSION;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::v1::agent::session_list::NEW_TITLE;
@@ -26,7 +26,7 @@ const TITLE: &str = "/capabilities/session/title";
 async fn supports_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
-    let cwd = harness.place().project().to_owned();
+    let cwd = harness.directory().project().to_owned();
     harness
         .list_sessions_v2(json!({"cwd": cwd}))
         .await
@@ -35,8 +35,8 @@ async fn supports_list(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 /// Opens a session, runs one turn, and returns the session's id.
 async fn create_prompted_session(harness: &mut AgentHarness) -> Result<String, CheckStop> {
-    let session = harness.session_v2().await?;
-    harness.turn_v2(&session, AgentTask::Answer).await?;
+    let session = harness.new_session_v2().await?;
+    harness.run_task_v2(&session, AgentTask::Answer).await?;
     Ok(session)
 }
 
@@ -46,7 +46,7 @@ fn contains_session(listed: &[Value], session: &str) -> bool {
 
 async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_prompted_session(harness).await?;
-    let cwd = harness.place().project().to_owned();
+    let cwd = harness.directory().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(contains_session(&listed, &session), || {
         format!("session {session:?} is missing in the list for its directory")
@@ -55,7 +55,7 @@ async fn lists_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckS
 
 async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     create_prompted_session(harness).await?;
-    let elsewhere = harness.place().file("elsewhere");
+    let elsewhere = harness.directory().file("elsewhere");
     let listed = harness.list_sessions_v2(json!({"cwd": elsewhere})).await?;
     match listed.first() {
         Some(info) => fail(format!(
@@ -68,9 +68,9 @@ async fn filters_by_directory(harness: &mut AgentHarness) -> Result<(), CheckSto
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     create_prompted_session(harness).await?;
-    let cwd = harness.place().project().to_owned();
+    let cwd = harness.directory().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
-    match repeated(listed.iter().map(|info| &info["sessionId"])) {
+    match find_duplicate(listed.iter().map(|info| &info["sessionId"])) {
         Some(id) => fail(format!("session {id} is listed twice")),
         None => Ok(()),
     }
@@ -81,9 +81,9 @@ async fn omits_deleted_session(harness: &mut AgentHarness) -> Result<(), CheckSt
     harness.require_capability("/capabilities/session/delete")?;
     let session = create_prompted_session(harness).await?;
     harness
-        .result("session/delete", json!({"sessionId": session}))
+        .request_result("session/delete", json!({"sessionId": session}))
         .await?;
-    let cwd = harness.place().project().to_owned();
+    let cwd = harness.directory().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     require(!contains_session(&listed, &session), || {
         format!("session {session:?} was deleted, but is still listed")
@@ -100,11 +100,11 @@ async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, 
 async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let response = harness.result("session/set_title", params).await?;
+    let response = harness.request_result("session/set_title", params).await?;
     let Some(kept) = response["title"].as_str() else {
         return fail(format!("the response has no `title`: {response}"));
     };
-    let cwd = harness.place().project().to_owned();
+    let cwd = harness.directory().project().to_owned();
     let listed = harness.list_sessions_v2(json!({"cwd": cwd})).await?;
     let found = listed.iter().find(|info| info["sessionId"] == *session);
     let listed = found.map_or(&Value::Null, |info| &info["title"]);
@@ -117,15 +117,15 @@ async fn rejects_empty_title(harness: &mut AgentHarness) -> Result<(), CheckStop
     let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": ""});
     harness
-        .expect_error("session/set_title", params, -32602)
+        .request_error("session/set_title", params, -32602)
         .await
 }
 
 async fn rejects_title_of_unknown(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability(TITLE)?;
-    let params = json!({"sessionId": NO_SESSION, "title": NEW_TITLE});
+    let params = json!({"sessionId": UNKNOWN_SESSION, "title": NEW_TITLE});
     harness
-        .expect_error("session/set_title", params, -32002)
+        .request_error("session/set_title", params, -32002)
         .await
 }

@@ -21,8 +21,8 @@ checks! { V2 Agent "session-setup";
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session_v2().await?;
-    let second = harness.session_v2().await?;
+    let first = harness.new_session_v2().await?;
+    let second = harness.new_session_v2().await?;
     require(first != second, || {
         format!("duplicate session id {first:?}")
     })
@@ -31,7 +31,7 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn opens_without_servers(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.initialize().await?;
     harness.require_capability("/capabilities/session")?;
-    let params = json!({"cwd": harness.place().project()});
+    let params = json!({"cwd": harness.directory().project()});
     harness.open_session_with(params).await.map(drop)
 }
 
@@ -39,51 +39,60 @@ async fn accepts_additional_directories(harness: &mut AgentHarness) -> Result<()
     harness.initialize().await?;
     harness.require_capability("/capabilities/session/additionalDirectories")?;
     let mut params = harness.session_params();
-    let project = harness.place().project();
+    let project = harness.directory().project();
     params["additionalDirectories"] = json!([project.parent().unwrap_or(project)]);
     harness.open_session_with(params).await.map(drop)
 }
 
 async fn supports_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.closed_session_v2().await?;
+    let session = harness.new_closed_session_v2().await?;
     let params = harness.resume_params(&session);
-    harness.result("session/resume", params).await.map(drop)
+    harness
+        .request_result("session/resume", params)
+        .await
+        .map(drop)
 }
 
 async fn continues_after_resume(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.closed_session_v2().await?;
+    let session = harness.new_closed_session_v2().await?;
     let params = harness.resume_params(&session);
-    harness.result("session/resume", params).await?;
-    harness.turn_v2(&session, AgentTask::Answer).await.map(drop)
+    harness.request_result("session/resume", params).await?;
+    harness
+        .run_task_v2(&session, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
 async fn supports_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let params = json!({"sessionId": session});
-    harness.result("session/close", params).await.map(drop)
+    harness
+        .request_result("session/close", params)
+        .await
+        .map(drop)
 }
 
 async fn cancels_on_close(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
-    ends_by(harness, &session, "session/close").await
+    let session = harness.new_session_v2().await?;
+    require_turn_ended(harness, &session, "session/close").await
 }
 
 /// Starts a long turn, calls `method`, and requires that the turn has ended when the response arrives.
-pub(crate) async fn ends_by(
+pub(crate) async fn require_turn_ended(
     harness: &mut AgentHarness,
     session: &str,
     method: &str,
 ) -> Result<(), CheckStop> {
     harness.begin_task_v2(session, AgentTask::Long).await?;
     harness
-        .until("some output of a long task", |_, message| {
+        .wait_until("some output of a long task", |_, message| {
             let kind = message.params()["update"]["sessionUpdate"].as_str();
             kind.is_some_and(|kind| kind.starts_with("agent_") || kind.starts_with("tool_call"))
                 .then_some(())
         })
         .await?;
     harness
-        .result(method, json!({"sessionId": session}))
+        .request_result(method, json!({"sessionId": session}))
         .await?;
     let before = harness.messages.len();
     harness.wait_until_quiet().await?;
@@ -106,18 +115,21 @@ pub(crate) async fn ends_by(
 }
 
 async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session_v2().await?;
-    let second = harness.session_v2().await?;
+    let first = harness.new_session_v2().await?;
+    let second = harness.new_session_v2().await?;
     harness
-        .result("session/close", json!({"sessionId": first}))
+        .request_result("session/close", json!({"sessionId": first}))
         .await?;
-    harness.turn_v2(&second, AgentTask::Answer).await.map(drop)
+    harness
+        .run_task_v2(&second, AgentTask::Answer)
+        .await
+        .map(drop)
 }
 
 async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let first = harness.session_v2().await?;
-    let second = harness.session_v2().await?;
-    harness.turn_v2(&second, AgentTask::Answer).await?;
+    let first = harness.new_session_v2().await?;
+    let second = harness.new_session_v2().await?;
+    harness.run_task_v2(&second, AgentTask::Answer).await?;
     let known = |id: &str| id == first || id == second;
     let strange = |params: &&Value| !params["sessionId"].as_str().is_some_and(known);
     match harness.updates().find(strange) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::values::is_base64;
 use crate::agent_harness::AgentHarness;
-use crate::agent_harness_v2::kind;
+use crate::agent_harness_v2::update_type;
 use crate::check::checks;
 use crate::options::AgentTask;
 use crate::verdict::{CheckStop, fail, require, skip};
@@ -22,16 +22,18 @@ checks! { V2 Agent "tool-calls";
 
 /// Makes the agent do several tasks that use tools, and returns all updates.
 async fn collect_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let mut updates = Vec::new();
     for task in [AgentTask::Read, AgentTask::Edit, AgentTask::Run] {
-        updates.extend(harness.turn_v2(&session, task).await?.updates);
+        updates.extend(harness.run_task_v2(&session, task).await?.updates);
     }
     Ok(updates)
 }
 
 fn updates_of_kind<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &'a Value> {
-    updates.iter().filter(move |update| kind(update) == of)
+    updates
+        .iter()
+        .filter(move |update| update_type(update) == of)
 }
 
 fn is_final(status: &str) -> bool {
@@ -69,10 +71,15 @@ fn require_calls(updates: &[Value]) -> Result<(), CheckStop> {
 }
 
 async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let session = harness.session_v2().await?;
+    let session = harness.new_session_v2().await?;
     let mut turns = Vec::new();
     for _ in 0..2 {
-        turns.push(harness.turn_v2(&session, AgentTask::Read).await?.updates);
+        turns.push(
+            harness
+                .run_task_v2(&session, AgentTask::Read)
+                .await?
+                .updates,
+        );
     }
     let [first, second] = turns.as_slice() else {
         return Err(CheckStop::Harness(
@@ -104,7 +111,7 @@ async fn sends_chunks_for_known_calls(harness: &mut AgentHarness) -> Result<(), 
     let (mut known, mut seen) = (Vec::new(), false);
     for update in &updates {
         let id = &update["toolCallId"];
-        match kind(update) {
+        match update_type(update) {
             "tool_call_update" => known.push(id),
             "tool_call_content_chunk" => {
                 seen = true;
@@ -124,9 +131,9 @@ async fn sends_chunks_for_known_calls(harness: &mut AgentHarness) -> Result<(), 
 
 /// Makes the agent run a command, and returns all updates. Skips if it reports no terminal.
 async fn collect_terminal_updates(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let session = harness.session_v2().await?;
-    let updates = harness.turn_v2(&session, AgentTask::Run).await?.updates;
-    let of_terminal = |update: &Value| kind(update).starts_with("terminal_");
+    let session = harness.new_session_v2().await?;
+    let updates = harness.run_task_v2(&session, AgentTask::Run).await?.updates;
+    let of_terminal = |update: &Value| update_type(update).starts_with("terminal_");
     if updates.iter().any(of_terminal) || embedded_terminals(&updates).next().is_some() {
         Ok(updates)
     } else {
@@ -148,7 +155,7 @@ fn embedded_terminals(updates: &[Value]) -> impl Iterator<Item = &Value> {
 async fn sends_valid_base64(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = collect_terminal_updates(harness).await?;
     for update in &updates {
-        let data = match kind(update) {
+        let data = match update_type(update) {
             "terminal_output_chunk" => &update["data"],
             "terminal_update" => &update["output"]["data"],
             _ => continue,
@@ -165,7 +172,7 @@ async fn sends_output_for_known_terminals(harness: &mut AgentHarness) -> Result<
     let mut known = Vec::new();
     for update in &updates {
         let id = &update["terminalId"];
-        match kind(update) {
+        match update_type(update) {
             "terminal_update" => known.push(id),
             "terminal_output_chunk" => require(known.contains(&id), || {
                 format!("output was sent for terminal {id}, which was not announced")

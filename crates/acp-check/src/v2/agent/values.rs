@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Returns the first value that occurs more than once, not counting nulls.
-pub(super) fn repeated<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
+pub(super) fn find_duplicate<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
     let mut seen: Vec<&Value> = Vec::new();
     for value in values.filter(|value| !value.is_null()) {
         if seen.contains(&value) {

@@ -30,14 +30,14 @@ async fn accepts_several_plans(harness: &mut ClientHarness) -> Result<(), CheckS
         items_plan("one", json!([])),
         items_plan("two", entry),
     ];
-    harness.tolerates_v2("two plans", &updates).await
+    harness.require_tolerance_v2("two plans", &updates).await
 }
 
 async fn accepts_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = plan_update(&json!({"type": "_acp-check/map", "planId": "map", "places": []}));
     let later = plan_update(&json!({"type": "map", "planId": "map"}));
     harness
-        .tolerates_v2("a plan of an unknown type", &[own, later])
+        .require_tolerance_v2("a plan of an unknown type", &[own, later])
         .await
 }
 
@@ -47,7 +47,7 @@ async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
         {"content": "Look", "priority": "someday", "status": "asleep"},
     ]);
     harness
-        .tolerates_v2(
+        .require_tolerance_v2(
             "an unknown priority and status",
             &[items_plan("odd", entries)],
         )

@@ -20,9 +20,9 @@ async fn wait_for_login(
     harness: &mut ClientHarness,
     methods: Value,
 ) -> Result<Option<Value>, CheckStop> {
-    harness.introduction["authMethods"] = methods;
+    harness.initialize_result["authMethods"] = methods;
     harness.initialize_v2().await?;
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let waiting = async {
         while let Some(message) = harness.next().await? {
             match message.envelope() {
@@ -33,7 +33,7 @@ async fn wait_for_login(
                 }) => {
                     harness
                         .wire
-                        .refuse(id, -32000, "Authentication required")
+                        .send_error(id, -32000, "Authentication required")
                         .await?;
                 }
                 Some(Envelope::Request {
@@ -42,7 +42,7 @@ async fn wait_for_login(
                     params,
                 }) => {
                     let method = params.map(|params| params["methodId"].clone());
-                    harness.wire.answer(id, json!({})).await?;
+                    harness.wire.send_result(id, json!({})).await?;
                     return Ok(method);
                 }
                 _ => harness.serve(&message).await?,
@@ -100,7 +100,7 @@ async fn uses_offered_auth_method(harness: &mut ClientHarness) -> Result<(), Che
 
 async fn continues_after_login(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     match wait_for_login(harness, env_var_method()).await? {
-        Some(_) => harness.expect("session/new").await.map(drop),
+        Some(_) => harness.wait_for_message("session/new").await.map(drop),
         None => skip("the client did not log in"),
     }
 }

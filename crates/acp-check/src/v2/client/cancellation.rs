@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::check::checks;
 use crate::client_harness::{ClientHarness, ReceivedPrompt};
-use crate::client_harness_v2::said;
+use crate::client_harness_v2::text_update;
 use crate::verdict::{CheckStop, fail, require, skip};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
 
-use super::permissions::request;
+use super::permissions::permission_params;
 
 checks! { V2 Client "prompt-lifecycle";
     131 Must "After a cancel, pending permission requests get `cancelled`." => cancels_pending_permissions;
@@ -24,9 +24,12 @@ async fn request_cancel(
     prompted: &ReceivedPrompt,
 ) -> Result<(), CheckStop> {
     harness
-        .update(&prompted.session, said("Please cancel this turn now."))
+        .send_update(
+            &prompted.session,
+            text_update("Please cancel this turn now."),
+        )
         .await?;
-    match harness.expect("session/cancel").await {
+    match harness.wait_for_message("session/cancel").await {
         Ok((_, params)) => require(params["sessionId"] == *prompted.session, || {
             format!(
                 "the client cancelled session {}, which is not its own",
@@ -51,18 +54,18 @@ fn find_response(harness: &ClientHarness, asked: &Value) -> Option<ReceivedRespo
 }
 
 async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
+    let prompted = harness.begin_turn_v2().await?;
     // Use a request that no policy allows by itself, so that nobody answers it before the cancel.
-    let mut params = request(&prompted.session);
+    let mut params = permission_params(&prompted.session);
     params["options"] = json!([{"optionId": "later", "name": "Later", "kind": "_acp-check/wait"}]);
     let id = harness
         .wire
-        .ask("session/request_permission", params)
+        .send_request("session/request_permission", params)
         .await?;
     request_cancel(harness, &prompted).await?;
     let response = match find_response(harness, &id) {
         Some(response) => response,
-        None => harness.answer(&id).await?,
+        None => harness.wait_for_response(&id).await?,
     };
     match response {
         ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
@@ -77,39 +80,41 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
 }
 
 async fn accepts_later_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
+    let prompted = harness.begin_turn_v2().await?;
     request_cancel(harness, &prompted).await?;
     let call =
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "late", "status": "cancelled"});
-    harness.update(&prompted.session, call).await?;
-    harness.alive_v2("an update after a cancel").await?;
-    harness.idle_v2(&prompted, "cancelled").await
+    harness.send_update(&prompted.session, call).await?;
+    harness
+        .require_responsive_v2("an update after a cancel")
+        .await?;
+    harness.end_turn_v2(&prompted, "cancelled").await
 }
 
 async fn responds_to_cancelled_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
-    let params = request(&prompted.session);
+    let prompted = harness.begin_turn_v2().await?;
+    let params = permission_params(&prompted.session);
     let id = harness
         .wire
-        .ask("session/request_permission", params)
+        .send_request("session/request_permission", params)
         .await?;
     harness
         .wire
-        .notify("$/cancel_request", json!({"requestId": id}))
+        .send_notification("$/cancel_request", json!({"requestId": id}))
         .await?;
-    harness.answer(&id).await.map(drop)
+    harness.wait_for_response(&id).await.map(drop)
 }
 
 async fn ignores_unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     harness
         .wire
-        .notify(
+        .send_notification(
             "$/cancel_request",
             json!({"requestId": "acp-check-nobodys"}),
         )
         .await?;
     harness
-        .alive_v2("`$/cancel_request` for an unknown request")
+        .require_responsive_v2("`$/cancel_request` for an unknown request")
         .await
 }

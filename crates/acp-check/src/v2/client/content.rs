@@ -19,7 +19,7 @@ async fn accepts_unknown_type(harness: &mut ClientHarness) -> Result<(), CheckSt
     let own = message_chunk(json!({"type": "_acp-check/smell", "of": "rain"}));
     let later = message_chunk(json!({"type": "smell", "of": ["rain"]}));
     harness
-        .tolerates_v2("content of an unknown type", &[own, later])
+        .require_tolerance_v2("content of an unknown type", &[own, later])
         .await
 }
 
@@ -34,6 +34,6 @@ async fn accepts_all_types(harness: &mut ClientHarness) -> Result<(), CheckStop>
         json!({"type": "resource", "resource": {"uri": "file:///a", "blob": "eA=="}}),
     ];
     harness
-        .tolerates_v2("all types of content", &updates.map(message_chunk))
+        .require_tolerance_v2("all types of content", &updates.map(message_chunk))
         .await
 }

@@ -14,7 +14,7 @@ checks! { V2 Client "elicitation";
 }
 
 async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
+    let prompted = harness.begin_turn_v2().await?;
     if !harness
         .capability("/capabilities/elicitation/form")
         .is_object()
@@ -25,8 +25,11 @@ async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "Who is it?", "requestedSchema": form,
     });
-    let id = harness.wire.ask("elicitation/create", params).await?;
-    let response = match harness.answer(&id).await {
+    let id = harness
+        .wire
+        .send_request("elicitation/create", params)
+        .await?;
+    let response = match harness.wait_for_response(&id).await {
         Ok(response) => response,
         Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => {
             return skip("no response to the form");
@@ -49,12 +52,15 @@ async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 }
 
 async fn rejects_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
+    let prompted = harness.begin_turn_v2().await?;
     let params = json!({
         "sessionId": prompted.session, "mode": "_acp-check/telepathy", "message": "Think of a number.",
     });
-    let id = harness.wire.ask("elicitation/create", params).await?;
-    match harness.answer(&id).await {
+    let id = harness
+        .wire
+        .send_request("elicitation/create", params)
+        .await?;
+    match harness.wait_for_response(&id).await {
         Ok(ReceivedResponse::Result(result)) if result["action"] == "accept" => {
             fail("the client responded with `accept` to an unknown elicitation mode")
         }
@@ -65,10 +71,13 @@ async fn rejects_unknown_mode(harness: &mut ClientHarness) -> Result<(), CheckSt
 }
 
 async fn ignores_unknown_completion(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     let params = json!({"elicitationId": "acp-check-nobodys"});
-    harness.wire.notify("elicitation/complete", params).await?;
     harness
-        .alive_v2("`elicitation/complete` for an unknown elicitation")
+        .wire
+        .send_notification("elicitation/complete", params)
+        .await?;
+    harness
+        .require_responsive_v2("`elicitation/complete` for an unknown elicitation")
         .await
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
-use crate::client_harness_v2::said;
+use crate::client_harness_v2::text_update;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 
@@ -15,7 +15,7 @@ checks! { V2 Client "extensibility";
 }
 
 async fn rejects_unknown_request(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     match harness.request("_acp-check/no-such", json!({})).await? {
         ReceivedResponse::Error { code: -32601, .. } => Ok(()),
         ReceivedResponse::Error { code, .. } => fail(format!(
@@ -26,13 +26,13 @@ async fn rejects_unknown_request(harness: &mut ClientHarness) -> Result<(), Chec
 }
 
 async fn ignores_unknown_notification(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     harness
         .wire
-        .notify("_acp-check/no-such", json!([1, {"two": null}]))
+        .send_notification("_acp-check/no-such", json!([1, {"two": null}]))
         .await?;
     harness
-        .alive_v2("a notification of an unknown extension")
+        .require_responsive_v2("a notification of an unknown extension")
         .await
 }
 
@@ -42,10 +42,12 @@ fn unusual_meta() -> Value {
 }
 
 async fn accepts_any_meta(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["_meta"] = unusual_meta();
+    harness.initialize_result["_meta"] = unusual_meta();
     harness.session["_meta"] = unusual_meta();
-    let mut update = said("Hello.");
+    let mut update = text_update("Hello.");
     update["_meta"] = unusual_meta();
     update["content"]["_meta"] = unusual_meta();
-    harness.tolerates_v2("unusual metadata", &[update]).await
+    harness
+        .require_tolerance_v2("unusual metadata", &[update])
+        .await
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
-use crate::client_harness_v2::WATCHED;
+use crate::client_harness_v2::WATCH_TIME;
 use crate::verdict::{CheckStop, fail, require};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::{Direction, Schema, SchemaVersion};
@@ -22,14 +22,14 @@ checks! { V2 Client "initialization";
 }
 
 async fn starts_with_initialize(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.asked_to_begin_v2().await?;
+    harness.receive_initialize_v2().await?;
     require(harness.messages.len() == 1, || {
         "the first message is not `initialize`".to_owned()
     })
 }
 
 async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (_, params) = harness.asked_to_begin_v2().await?;
+    let (_, params) = harness.receive_initialize_v2().await?;
     let says = |name: &str| {
         let said = params["info"][name].as_str();
         said.is_some_and(|said| !said.is_empty())
@@ -41,7 +41,7 @@ async fn reports_name(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 
 /// Requires that the client closes the connection and sends no request before that.
 async fn require_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let patience = harness.wire.patience();
+    let patience = harness.wire.timeout();
     let ending = async {
         while let Some(message) = harness.next().await? {
             if !message.method().is_empty() {
@@ -59,22 +59,22 @@ async fn require_closed(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 }
 
 async fn closes_on_unsupported_version(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["protocolVersion"] = json!(999);
+    harness.initialize_result["protocolVersion"] = json!(999);
     harness.initialize_v2().await?;
     require_closed(harness).await
 }
 
 async fn ignores_unknown_capabilities(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["capabilities"]["telepathy"] = json!({"range": 7});
-    harness.introduction["capabilities"]["session"]["prompt"] = json!({"smell": {}});
-    harness.introduction["authMethods"] =
+    harness.initialize_result["capabilities"]["telepathy"] = json!({"range": 7});
+    harness.initialize_result["capabilities"]["session"]["prompt"] = json!({"smell": {}});
+    harness.initialize_result["authMethods"] =
         json!([{"type": "_acp-check/retina", "methodId": "eye", "name": "Eye"}]);
-    harness.introduction["mood"] = json!("good");
-    harness.prompted_v2().await.map(drop)
+    harness.initialize_result["mood"] = json!("good");
+    harness.wait_for_prompt_v2().await.map(drop)
 }
 
 async fn uses_sessions_only_if_supported(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["capabilities"] = json!({});
+    harness.initialize_result["capabilities"] = json!({});
     harness.initialize_v2().await?;
     let watching = async {
         while let Some(message) = harness.next().await? {
@@ -89,20 +89,20 @@ async fn uses_sessions_only_if_supported(harness: &mut ClientHarness) -> Result<
         Ok(())
     };
     // A client that stays connected and sends nothing is right, too.
-    tokio::time::timeout(WATCHED, watching)
+    tokio::time::timeout(WATCH_TIME, watching)
         .await
         .unwrap_or(Ok(()))
 }
 
 async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let (id, _) = harness.asked_to_begin_v2().await?;
+    let (id, _) = harness.receive_initialize_v2().await?;
     let introduction = json!({
         "protocolVersion": 1,
         "agentCapabilities": {},
         "authMethods": [],
         "agentInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
     });
-    harness.wire.answer(&id, introduction).await?;
+    harness.wire.send_result(&id, introduction).await?;
     let before = harness.messages.len();
     match harness.wait_for_prompt().await {
         Ok(prompted) => harness.end_turn(&prompted, "end_turn").await?,
@@ -124,7 +124,7 @@ async fn negotiates_version_1(harness: &mut ClientHarness) -> Result<(), CheckSt
 }
 
 async fn sends_supported_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.prompted_v2().await?;
+    let prompted = harness.wait_for_prompt_v2().await?;
     let blocks = prompted.prompt.as_array().into_iter().flatten();
     let mut kinds = blocks.filter_map(|block| block["type"].as_str());
     let baseline = |kind: &str| matches!(kind, "text" | "resource_link") || kind.starts_with('_');
@@ -142,7 +142,7 @@ async fn require_method_not_found(
     method: &str,
     params: Value,
 ) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     match harness.request(method, params).await? {
         ReceivedResponse::Error { .. } => Ok(()),
         ReceivedResponse::Result(_) => fail(format!(
@@ -152,7 +152,7 @@ async fn require_method_not_found(
 }
 
 async fn rejects_file_methods(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let path = harness.place().file("notes.txt");
+    let path = harness.directory().file("notes.txt");
     let session = harness.session["sessionId"].clone();
     let params = json!({"sessionId": session, "path": path});
     require_method_not_found(harness, "fs/read_text_file", params).await

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
-use crate::client_harness_v2::said;
+use crate::client_harness_v2::text_update;
 use crate::verdict::{CheckStop, fail};
 use crate::wire::ReceivedResponse;
 use acp_rules::schema::Envelope;
@@ -16,7 +16,7 @@ checks! { V2 Client "overview";
 }
 
 async fn reports_method_not_found(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     match harness
         .request("session/acp_check_no_such", json!({}))
         .await?
@@ -30,25 +30,30 @@ async fn reports_method_not_found(harness: &mut ClientHarness) -> Result<(), Che
 }
 
 async fn keeps_string_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.working_v2().await?;
+    harness.begin_turn_v2().await?;
     let id = json!("acp-check-07");
     harness
         .wire
         .send(&json!({"jsonrpc": "2.0", "id": id, "method": "_acp-check/id", "params": {}}))
         .await?;
-    harness.answer(&id).await.map(drop)
+    harness.wait_for_response(&id).await.map(drop)
 }
 
 async fn ignores_notifications(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
-    harness.update(&prompted.session, said("Hello.")).await?;
+    let prompted = harness.begin_turn_v2().await?;
+    harness
+        .send_update(&prompted.session, text_update("Hello."))
+        .await?;
     harness
         .wire
-        .notify("_acp-check/notification", json!({"any": "thing"}))
+        .send_notification("_acp-check/notification", json!({"any": "thing"}))
         .await?;
     let before = harness.messages.len();
-    let id = harness.wire.ask("_acp-check/last", json!({})).await?;
-    harness.answer(&id).await?;
+    let id = harness
+        .wire
+        .send_request("_acp-check/last", json!({}))
+        .await?;
+    harness.wait_for_response(&id).await?;
     // A response to a notification has an id that no request has.
     let odd = harness
         .messages

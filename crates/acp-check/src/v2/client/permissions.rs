@@ -17,7 +17,7 @@ checks! { V2 Client "tool-calls";
 }
 
 /// Returns params of a permission request with one option to allow and one to reject.
-pub(super) fn request(session: &str) -> Value {
+pub(super) fn permission_params(session: &str) -> Value {
     json!({
         "sessionId": session,
         "title": "May the check continue?",
@@ -33,14 +33,14 @@ async fn require_permission_response(
     harness: &mut ClientHarness,
     change: impl FnOnce(&mut Value),
 ) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
-    let mut params = request(&prompted.session);
+    let prompted = harness.begin_turn_v2().await?;
+    let mut params = permission_params(&prompted.session);
     change(&mut params);
     harness
-        .state_v2(&prompted, json!({"state": "requires_action"}))
+        .send_state_v2(&prompted, json!({"state": "requires_action"}))
         .await?;
     let options = params["options"].clone();
-    let outcome = harness.permission_v2(params).await?;
+    let outcome = harness.request_permission_v2(params).await?;
     match outcome["outcome"].as_str() {
         Some("selected") => {
             let mut offered = options.as_array().into_iter().flatten();
@@ -58,20 +58,22 @@ async fn require_permission_response(
             ));
         }
     }
-    harness.idle_v2(&prompted, "end_turn").await
+    harness.end_turn_v2(&prompted, "end_turn").await
 }
 
 async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
+    let prompted = harness.begin_turn_v2().await?;
     let child = "acp-check-subagent";
     let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
                            "title": "Look around", "state": {"state": "running"}});
-    harness.update(&prompted.session, announced).await?;
-    let outcome = harness.permission_v2(request(child)).await?;
+    harness.send_update(&prompted.session, announced).await?;
+    let outcome = harness
+        .request_permission_v2(permission_params(child))
+        .await?;
     require(outcome["outcome"].is_string(), || {
         format!("invalid outcome {}", outcome["outcome"])
     })?;
-    harness.idle_v2(&prompted, "end_turn").await
+    harness.end_turn_v2(&prompted, "end_turn").await
 }
 
 async fn selects_offered(harness: &mut ClientHarness) -> Result<(), CheckStop> {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::check::checks;
 use crate::client_harness::ClientHarness;
-use crate::client_harness_v2::{WATCHED, said};
+use crate::client_harness_v2::{WATCH_TIME, text_update};
 use crate::verdict::{CheckStop, fail};
 
 checks! { V2 Client "prompt-lifecycle";
@@ -20,15 +20,15 @@ checks! { V2 Client "prompt-lifecycle";
 }
 
 async fn waits_for_idle(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.prompted_v2().await?;
-    harness.accept_v2(&prompted).await?;
+    let prompted = harness.wait_for_prompt_v2().await?;
+    harness.accept_prompt_v2(&prompted).await?;
     let watching = async {
         while let Some(message) = harness.next().await? {
             harness.serve(&message).await?;
         }
         Ok::<(), CheckStop>(())
     };
-    match tokio::time::timeout(WATCHED, watching).await {
+    match tokio::time::timeout(WATCH_TIME, watching).await {
         Err(_) => {}
         Ok(Ok(())) => {
             return fail("the client closed the connection when its prompt was acknowledged");
@@ -36,10 +36,12 @@ async fn waits_for_idle(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         Ok(Err(stop)) => return Err(stop),
     }
     harness
-        .state_v2(&prompted, json!({"state": "running"}))
+        .send_state_v2(&prompted, json!({"state": "running"}))
         .await?;
-    harness.alive_v2("the prompt was acknowledged").await?;
-    harness.idle_v2(&prompted, "end_turn").await
+    harness
+        .require_responsive_v2("the prompt was acknowledged")
+        .await?;
+    harness.end_turn_v2(&prompted, "end_turn").await
 }
 
 async fn accepts_missing_reason(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -57,14 +59,14 @@ async fn accepts_unknown_reason(harness: &mut ClientHarness) -> Result<(), Check
 /// Ends the turn with the update `idle`. The client must still respond to requests or close the connection, as a client
 /// that sends only one prompt does.
 async fn require_idle_accepted(harness: &mut ClientHarness, idle: Value) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
+    let prompted = harness.begin_turn_v2().await?;
     let why = idle.to_string();
-    harness.state_v2(&prompted, idle).await?;
-    let alive = harness.alive_v2(&why).await;
+    harness.send_state_v2(&prompted, idle).await?;
+    let alive = harness.require_responsive_v2(&why).await;
     if let Err(CheckStop::Fail(_)) = alive {
         // Its input may close slightly before its output.
         let draining = async { while let Ok(Some(_)) = harness.next().await {} };
-        let _ = tokio::time::timeout(WATCHED, draining).await;
+        let _ = tokio::time::timeout(WATCH_TIME, draining).await;
         if harness.wire.has_ended() {
             return Ok(());
         }
@@ -75,14 +77,16 @@ async fn require_idle_accepted(harness: &mut ClientHarness, idle: Value) -> Resu
 async fn accepts_unknown_state(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let update =
         json!({"sessionUpdate": "state_update", "state": "_acp-check/dreaming", "of": "sheep"});
-    harness.tolerates_v2("an unknown state", &[update]).await
+    harness
+        .require_tolerance_v2("an unknown state", &[update])
+        .await
 }
 
 async fn accepts_unknown_update(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let own = json!({"sessionUpdate": "_acp-check/weather", "sunny": true});
     let later = json!({"sessionUpdate": "weather_update", "sunny": [true]});
     harness
-        .tolerates_v2("an unknown update type", &[own, later])
+        .require_tolerance_v2("an unknown update type", &[own, later])
         .await
 }
 
@@ -91,18 +95,18 @@ async fn accepts_message_with_id_only(harness: &mut ClientHarness) -> Result<(),
     let updates =
         kinds.map(|kind| json!({"sessionUpdate": kind, "messageId": format!("by-id-{kind}")}));
     harness
-        .tolerates_v2("a message with only an id", &updates)
+        .require_tolerance_v2("a message with only an id", &updates)
         .await
 }
 
 async fn accepts_changed_message(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = |content: Value| json!({"sessionUpdate": "agent_message", "messageId": "changed", "content": content});
-    let mut chunk = said("added");
+    let mut chunk = text_update("added");
     chunk["messageId"] = json!("changed");
     let text = json!([{"type": "text", "text": "first"}]);
     let updates = [whole(text), chunk, whole(Value::Null), whole(json!([]))];
     harness
-        .tolerates_v2("a message that was replaced and cleared", &updates)
+        .require_tolerance_v2("a message that was replaced and cleared", &updates)
         .await
 }
 
@@ -117,7 +121,7 @@ async fn accepts_chunk_of_new_message(harness: &mut ClientHarness) -> Result<(),
         json!({"sessionUpdate": kind, "messageId": format!("first-{kind}"), "content": content})
     });
     harness
-        .tolerates_v2("a chunk of a new message", &updates)
+        .require_tolerance_v2("a chunk of a new message", &updates)
         .await
 }
 
@@ -129,6 +133,6 @@ async fn accepts_partial_session_info(harness: &mut ClientHarness) -> Result<(),
         json!({"sessionUpdate": "session_info_update"}),
     ];
     harness
-        .tolerates_v2("a partial session info update", &updates)
+        .require_tolerance_v2("a partial session info update", &updates)
         .await
 }

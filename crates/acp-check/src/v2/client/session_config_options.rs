@@ -26,7 +26,7 @@ async fn require_options_accepted(
     options: Value,
 ) -> Result<(), CheckStop> {
     harness.session["configOptions"] = options;
-    harness.prompted_v2().await.map(drop)
+    harness.wait_for_prompt_v2().await.map(drop)
 }
 
 async fn accepts_any_category(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -52,7 +52,7 @@ async fn accepts_changed_options(harness: &mut ClientHarness) -> Result<(), Chec
         update(json!([])),
     ];
     harness
-        .tolerates_v2("changed config options", &updates)
+        .require_tolerance_v2("changed config options", &updates)
         .await
 }
 
@@ -65,6 +65,6 @@ async fn accepts_unknown_input(harness: &mut ClientHarness) -> Result<(), CheckS
     let update =
         json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
     harness
-        .tolerates_v2("a command with an input of an unknown type", &[update])
+        .require_tolerance_v2("a command with an input of an unknown type", &[update])
         .await
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::check::checks;
-use crate::client_harness::{ClientHarness, SESSION};
+use crate::client_harness::{ClientHarness, SESSION_ID};
 use crate::verdict::{CheckStop, fail, require};
 use acp_rules::schema::Envelope;
 
@@ -19,7 +19,7 @@ checks! { V2 Client "session-setup";
 
 async fn new_session_params(harness: &mut ClientHarness) -> Result<Value, CheckStop> {
     harness.initialize_v2().await?;
-    let (_, params) = harness.expect("session/new").await?;
+    let (_, params) = harness.wait_for_message("session/new").await?;
     Ok(params)
 }
 
@@ -45,7 +45,7 @@ async fn sends_directories_only_if_supported(harness: &mut ClientHarness) -> Res
 
 async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Result<(), CheckStop> {
     harness.session["sessionId"] = json!(id);
-    let prompted = harness.prompted_v2().await?;
+    let prompted = harness.wait_for_prompt_v2().await?;
     require(prompted.session == id, || {
         format!(
             "the session id is {id:?}, but the prompt is for {:?}",
@@ -55,7 +55,7 @@ async fn require_session_id_used(harness: &mut ClientHarness, id: &str) -> Resul
 }
 
 async fn uses_session_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    require_session_id_used(harness, SESSION).await
+    require_session_id_used(harness, SESSION_ID).await
 }
 
 async fn keeps_unusual_id(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -64,25 +64,25 @@ async fn keeps_unusual_id(harness: &mut ClientHarness) -> Result<(), CheckStop> 
 
 async fn accepts_early_updates(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.initialize_v2().await?;
-    let (id, _) = harness.expect("session/new").await?;
+    let (id, _) = harness.wait_for_message("session/new").await?;
     let session = harness.session.clone();
-    harness.wire.answer(&id, session).await?;
+    harness.wire.send_result(&id, session).await?;
     for update in [
         json!({"sessionUpdate": "available_commands_update", "availableCommands": []}),
         json!({"sessionUpdate": "usage_update", "used": 1, "size": 1000}),
         json!({"sessionUpdate": "session_info_update", "title": "Checked"}),
         json!({"sessionUpdate": "state_update", "state": "idle"}),
     ] {
-        harness.update(SESSION, update).await?;
+        harness.send_update(SESSION_ID, update).await?;
     }
-    harness.prompted_v2().await.map(drop)
+    harness.wait_for_prompt_v2().await.map(drop)
 }
 
 /// Ends the client's first turn, and responds to its requests until it closes the connection or stops sending.
 async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let prompted = harness.working_v2().await?;
-    harness.idle_v2(&prompted, "end_turn").await?;
-    let patience = harness.wire.patience();
+    let prompted = harness.begin_turn_v2().await?;
+    harness.end_turn_v2(&prompted, "end_turn").await?;
+    let patience = harness.wire.timeout();
     let watching = async {
         while let Some(message) = harness.next().await? {
             let Some(Envelope::Request { id, method, params }) = message.envelope() else {
@@ -90,26 +90,26 @@ async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop>
             };
             let session = params.map_or(&Value::Null, |params| &params["sessionId"]);
             if !session.is_null() {
-                require(*session == SESSION, || {
+                require(*session == SESSION_ID, || {
                     format!("`{method}` refers to unknown session {session}")
                 })?;
             }
             let response = match method {
                 "session/list" => {
-                    let info = json!({"sessionId": SESSION, "cwd": "/"});
+                    let info = json!({"sessionId": SESSION_ID, "cwd": "/"});
                     json!({"sessions": [info]})
                 }
                 "session/set_config_option" => {
                     json!({"configOptions": harness.session["configOptions"]})
                 }
-                "session/new" => json!({"sessionId": SESSION}),
+                "session/new" => json!({"sessionId": SESSION_ID}),
                 _ => json!({}),
             };
-            harness.wire.answer(id, response).await?;
+            harness.wire.send_result(id, response).await?;
             if method == "session/prompt" {
                 let session = session.as_str().unwrap_or_default().to_owned();
                 let idle = json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
-                harness.update(&session, idle).await?;
+                harness.send_update(&session, idle).await?;
             }
         }
         Ok(())
@@ -120,8 +120,8 @@ async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop>
 }
 
 async fn names_known_sessions(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    harness.introduction["capabilities"]["session"]["delete"] = json!({});
-    harness.introduction["authMethods"] =
+    harness.initialize_result["capabilities"]["session"]["delete"] = json!({});
+    harness.initialize_result["authMethods"] =
         json!([{"type": "agent", "methodId": "acp-check-key", "name": "Key"}]);
     harness.session["configOptions"] = json!([
         {"configId": "loud", "name": "Loud", "type": "boolean", "currentValue": false},

@@ -43,7 +43,7 @@ fn merge_fields(mut update: Value, fields: &Value) -> Value {
 
 async fn accepts_call_with_id_only(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness
-        .tolerates_v2("a tool call with only an id", &[call_update(&json!({}))])
+        .require_tolerance_v2("a tool call with only an id", &[call_update(&json!({}))])
         .await
 }
 
@@ -63,7 +63,7 @@ async fn accepts_changed_call(harness: &mut ClientHarness) -> Result<(), CheckSt
         call_update(&cleared),
     ];
     harness
-        .tolerates_v2("a tool call that was changed and cleared", &updates)
+        .require_tolerance_v2("a tool call that was changed and cleared", &updates)
         .await
 }
 
@@ -78,7 +78,7 @@ async fn accepts_content_chunks(harness: &mut ClientHarness) -> Result<(), Check
         chunk("call"),
     ];
     harness
-        .tolerates_v2("tool call content in chunks", &updates)
+        .require_tolerance_v2("tool call content in chunks", &updates)
         .await
 }
 
@@ -86,7 +86,7 @@ async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
     let odd = json!({"title": "Check", "kind": "_acp-check/smell", "status": "_acp-check/asleep"});
     let later = json!({"kind": "smell", "status": "asleep"});
     harness
-        .tolerates_v2(
+        .require_tolerance_v2(
             "an unknown kind and status",
             &[call_update(&odd), call_update(&later)],
         )
@@ -96,7 +96,7 @@ async fn accepts_unknown_values(harness: &mut ClientHarness) -> Result<(), Check
 async fn accepts_unknown_content(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let odd = json!({"content": [{"type": "_acp-check/smell", "of": "rain"}, {"type": "smell"}]});
     harness
-        .tolerates_v2(
+        .require_tolerance_v2(
             "a tool call's content of an unknown type",
             &[call_update(&odd)],
         )
@@ -110,7 +110,7 @@ async fn accepts_diff_without_patch(harness: &mut ClientHarness) -> Result<(), C
         {"type": "diff", "changes": changes, "patch": null},
     ]);
     harness
-        .tolerates_v2(
+        .require_tolerance_v2(
             "a diff without a patch",
             &[call_update(&json!({"content": content}))],
         )
@@ -123,7 +123,7 @@ async fn accepts_unknown_operation(harness: &mut ClientHarness) -> Result<(), Ch
     let patch = json!({"format": "_acp-check/steps", "text": "fold here"});
     let content = json!([{"type": "diff", "changes": changes, "patch": patch}]);
     harness
-        .tolerates_v2(
+        .require_tolerance_v2(
             "an unknown file operation",
             &[call_update(&json!({"content": content}))],
         )
@@ -134,7 +134,7 @@ async fn accepts_terminal_with_id_only(harness: &mut ClientHarness) -> Result<()
     let shown = json!({"content": [{"type": "terminal", "terminalId": "terminal"}]});
     let updates = [terminal_update(&json!({})), call_update(&shown)];
     harness
-        .tolerates_v2("a terminal with only an id", &updates)
+        .require_tolerance_v2("a terminal with only an id", &updates)
         .await
 }
 
@@ -151,14 +151,16 @@ async fn accepts_binary_output(harness: &mut ClientHarness) -> Result<(), CheckS
         chunk(""),
         other,
     ];
-    harness.tolerates_v2("binary output", &updates).await
+    harness
+        .require_tolerance_v2("binary output", &updates)
+        .await
 }
 
 async fn accepts_changed_terminal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let whole = json!({"command": "cat", "cwd": "/", "output": {"data": "eA=="}, "exitStatus": {"exitCode": 0}});
     let cleared = json!({"command": null, "cwd": null, "output": null, "exitStatus": null});
     harness
-        .tolerates_v2(
+        .require_tolerance_v2(
             "a terminal that was changed and cleared",
             &[terminal_update(&whole), terminal_update(&cleared)],
         )
@@ -172,6 +174,6 @@ async fn accepts_unspecified_exit_status(harness: &mut ClientHarness) -> Result<
         terminal_update(&json!({"exitStatus": {"signal": "SIGKILL"}})),
     ];
     harness
-        .tolerates_v2("a terminal with an unspecified exit status", &updates)
+        .require_tolerance_v2("a terminal with an unspecified exit status", &updates)
         .await
 }

@@ -97,7 +97,7 @@ impl Agent for CorrectAgent {
         capabilities
     }
 
-    fn additional_directories(&self) -> bool {
+    fn supports_additional_directories(&self) -> bool {
         true
     }
 
@@ -126,7 +126,7 @@ impl Agent for CorrectAgent {
         let say =
             AvailableCommand::new("say", "Says it").input(UnstructuredCommandInput::new("what"));
         let help = AvailableCommand::new("help", "Says what there is");
-        let _ = session.commands(vec![help, say]).await;
+        let _ = session.set_commands(vec![help, say]).await;
     }
 
     async fn set_config_option(
@@ -207,17 +207,17 @@ impl CorrectAgent {
     async fn show(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
         let turns = self.past(turn.id())?.len();
         if turns == 0 {
-            turn.title(prompt.text()).await?;
+            turn.set_title(prompt.text()).await?;
         }
         let used = 100 * (turns as u64 + 1);
         let cost = Cost::new(0.01 * used as f64, "USD");
-        turn.usage(UsageUpdate::new(used, 100_000_u64).cost(cost))
+        turn.report_usage(UsageUpdate::new(used, 100_000_u64).cost(cost))
             .await?;
         for block in &prompt.content {
             if let ContentBlock::Image(_) | ContentBlock::Audio(_) | ContentBlock::Resource(_) =
                 block
             {
-                turn.message_content(block.clone()).await?;
+                turn.send_message_content(block.clone()).await?;
             }
         }
         Ok(())
@@ -236,7 +236,7 @@ impl CorrectAgent {
             .map(|(said, _)| said)
             .chain(&system)
             .filter_map(|said| said.strip_prefix("remember "));
-        turn.message(said.next().unwrap_or("I know of none."))
+        turn.send_message(said.next().unwrap_or("I know of none."))
             .await?;
         Ok(StopReason::EndTurn)
     }
@@ -253,8 +253,8 @@ impl CorrectAgent {
 impl LoadSession for CorrectAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
         for (user, agent) in self.past(session.id())? {
-            session.user_message(user.as_str()).await?;
-            session.message(agent).await?;
+            session.replay_user_message(user.as_str()).await?;
+            session.send_message(agent).await?;
         }
         Ok(OpenedSession::new().config_options(options("ask", false)))
     }

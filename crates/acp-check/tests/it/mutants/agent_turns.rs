@@ -40,8 +40,8 @@ fn call_id(what: &str) -> String {
 }
 
 pub(crate) async fn answer(turn: &Turn) -> acp::Result<StopReason> {
-    turn.thought("A greeting.").await?;
-    turn.message("Hello.").await?;
+    turn.send_thought("A greeting.").await?;
+    turn.send_message("Hello.").await?;
     Ok(StopReason::EndTurn)
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn read(turn: &Turn) -> acp::Result<StopReason> {
     let call = ToolCall::new(call_id("read"), "Read notes.txt")
         .kind(ToolKind::Read)
         .locations([ToolCallLocation::new(notes(turn)).line(1_u32)]);
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     call.start().await?;
     let line = if turn.client().capabilities().fs.read_text_file {
         turn.read_text_file(&notes(turn), Some(1), Some(1)).await
@@ -60,7 +60,8 @@ pub(crate) async fn read(turn: &Turn) -> acp::Result<StopReason> {
         Ok(text) => {
             call.complete().await?;
             let first = text.lines().next().unwrap_or_default();
-            turn.message(format!("It begins with {first}.")).await?;
+            turn.send_message(format!("It begins with {first}."))
+                .await?;
         }
         Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
         Err(e) => call.fail(e.to_string()).await?,
@@ -75,7 +76,7 @@ pub(crate) async fn edit(turn: &Turn) -> acp::Result<StopReason> {
     let call = ToolCall::new(call_id("edit"), "Edit notes.txt")
         .kind(ToolKind::Edit)
         .content([diff.into()]);
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     let options = vec![
         PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
         PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
@@ -98,17 +99,17 @@ pub(crate) async fn edit(turn: &Turn) -> acp::Result<StopReason> {
         std::fs::write(notes(turn), new).map_err(|e| acp::Error::internal(e.to_string()))?;
     }
     call.complete().await?;
-    turn.message("Done.").await?;
+    turn.send_message("Done.").await?;
     Ok(StopReason::EndTurn)
 }
 
 pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     let call = ToolCall::new(call_id("run"), "Run echo checked").kind(ToolKind::Execute);
     if !turn.client().capabilities().terminal {
-        let call = turn.tool_call(call).await?;
+        let call = turn.report_tool_call(call).await?;
         call.start().await?;
         call.complete().await?;
-        turn.message("It printed checked.").await?;
+        turn.send_message("It printed checked.").await?;
         return Ok(StopReason::EndTurn);
     }
     let cancelled = turn.take_cancellation();
@@ -116,12 +117,15 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     let terminal = match turn.create_terminal(command).await {
         Ok(terminal) => terminal,
         Err(e) => {
-            turn.tool_call(call).await?.fail(e.to_string()).await?;
+            turn.report_tool_call(call)
+                .await?
+                .fail(e.to_string())
+                .await?;
             return Ok(StopReason::EndTurn);
         }
     };
     let call = turn
-        .tool_call(call.content([terminal.as_content()]))
+        .report_tool_call(call.content([terminal.as_content()]))
         .await?;
     call.start().await?;
     let ended = tokio::select! {
@@ -139,7 +143,7 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
         Ok(printed) => {
             call.complete().await?;
             let printed = printed.output;
-            turn.message(format!("It printed {}.", printed.trim()))
+            turn.send_message(format!("It printed {}.", printed.trim()))
                 .await?;
         }
         Err(e) => call.fail(e.to_string()).await?,
@@ -149,9 +153,9 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
 
 pub(crate) async fn long(turn: &Turn) -> acp::Result<StopReason> {
     let call = ToolCall::new(call_id("long"), "Count").kind(ToolKind::Think);
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     call.start().await?;
-    turn.message("One, ").await?;
+    turn.send_message("One, ").await?;
     turn.cancelled().await;
     call.fail("cancelled").await?;
     Ok(StopReason::Cancelled)
@@ -168,9 +172,9 @@ pub(crate) async fn plan(turn: &Turn) -> acp::Result<StopReason> {
             };
             PlanEntry::new(*what, PlanEntryPriority::High, status)
         });
-        turn.plan(entries.collect()).await?;
+        turn.set_plan(entries.collect()).await?;
     }
-    turn.message("That is the plan.").await?;
+    turn.send_message("That is the plan.").await?;
     // What it has a plan for can be done now.
     turn.set_config_options(options("code", false)).await?;
     Ok(StopReason::EndTurn)
@@ -194,17 +198,17 @@ pub(crate) async fn ask(turn: &Turn) -> acp::Result<StopReason> {
         turn.elicit("Which color?", page, None).await?;
         turn.complete_elicitation("page-1").await?;
     }
-    turn.message("Thank you.").await?;
+    turn.send_message("Thank you.").await?;
     Ok(StopReason::EndTurn)
 }
 
 /// Has a subagent greet, if the client shows subagents.
 pub(crate) async fn delegate(turn: &Turn) -> acp::Result<StopReason> {
     if turn.client().capabilities().subagents.is_some() {
-        let subagent = turn.subagent(call_id("greeter"), "Greet").await?;
-        subagent.message("Hello.").await?;
+        let subagent = turn.start_subagent(call_id("greeter"), "Greet").await?;
+        subagent.send_message("Hello.").await?;
         subagent.end(StopReason::EndTurn).await?;
     }
-    turn.message("Done.").await?;
+    turn.send_message("Done.").await?;
     Ok(StopReason::EndTurn)
 }

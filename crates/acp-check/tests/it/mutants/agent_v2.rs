@@ -21,16 +21,17 @@ pub(crate) fn fresh(what: &str) -> String {
 }
 
 async fn show(turn: &Turn, update: Value) -> acp::Result<()> {
-    turn.update(serde_json::from_value::<acp::v2::SessionUpdate>(update).unwrap())
+    turn.send_update(serde_json::from_value::<acp::v2::SessionUpdate>(update).unwrap())
         .await
 }
 
 /// Says hello in every way there is.
 pub(crate) async fn answer(turn: &Turn) -> acp::Result<StopReason> {
-    turn.title("Checked").await?;
-    turn.usage(UsageUpdate::new(10_u64, 1000_u64)).await?;
+    turn.set_title("Checked").await?;
+    turn.report_usage(UsageUpdate::new(10_u64, 1000_u64))
+        .await?;
     turn.set_config_options(turn.config_options()).await?;
-    turn.thought("Hm.").await?;
+    turn.send_thought("Hm.").await?;
     let text = json!({"type": "text", "text": "Hm!"});
     show(
         turn,
@@ -40,7 +41,7 @@ pub(crate) async fn answer(turn: &Turn) -> acp::Result<StopReason> {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
     show(turn, json!({"sessionUpdate": "agent_message", "messageId": fresh("message"), "content": [image]})).await?;
     elicit(turn).await?;
-    turn.message("Hello.").await?;
+    turn.send_message("Hello.").await?;
     Ok(StopReason::EndTurn)
 }
 
@@ -73,14 +74,14 @@ async fn elicit(turn: &Turn) -> acp::Result<()> {
 pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     let id = fresh("run");
     let mut terminal = turn
-        .display_terminal(id.as_str(), "echo checked", Some(turn.cwd()))
+        .show_display_terminal(id.as_str(), "echo checked", Some(turn.cwd()))
         .await?;
     let call = ToolCall::new(id.as_str(), "Run echo checked")
         .kind(ToolKind::Execute)
         .content([terminal.as_content()]);
-    let call = turn.tool_call(call).await?;
+    let call = turn.report_tool_call(call).await?;
     call.start().await?;
-    terminal.output(b"checked\n").await?;
+    terminal.append_output(b"checked\n").await?;
     let mut ended = TerminalExitStatus::new();
     ended.exit_code = Some(0);
     terminal.set_exited(ended).await?;
@@ -91,6 +92,6 @@ pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
     )
     .await?;
     call.complete().await?;
-    turn.message("It printed checked.").await?;
+    turn.send_message("It printed checked.").await?;
     Ok(StopReason::EndTurn)
 }

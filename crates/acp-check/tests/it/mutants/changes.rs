@@ -397,7 +397,7 @@ pub(crate) fn silent_at(text: &'static str) -> impl Fn() -> Mutation + Send + Sy
 
 /// The id of the check of a shape.
 pub(crate) fn shape_id(checks: &[Check], shape: &str, variant: Option<&str>) -> &'static str {
-    let check = checks.iter().find(|check| match check.play {
+    let check = checks.iter().find(|check| match check.procedure {
         CheckProcedure::Shape(shaped) => shaped.shape == shape && shaped.variant == variant,
         _ => false,
     });

@@ -40,12 +40,12 @@ type CorrectPeer = fn(Transport);
 
 fn options(patience: Duration) -> CheckOptions {
     CheckOptions {
-        patience,
-        turn_patience: patience,
-        limit: patience * 5,
+        timeout: patience,
+        turn_timeout: patience,
+        check_timeout: patience * 5,
         jobs: JOBS,
-        login: Some(agent::LOGIN.to_owned()),
-        texts: agent::texts(),
+        auth_method: Some(agent::LOGIN.to_owned()),
+        prompts: agent::texts(),
     }
 }
 
@@ -103,7 +103,12 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut without = Vec::new();
     let played: Vec<Check> = checks
         .iter()
-        .filter(|check| !matches!(check.play, CheckProcedure::Shape(_) | CheckProcedure::Rules))
+        .filter(|check| {
+            !matches!(
+                check.procedure,
+                CheckProcedure::Shape(_) | CheckProcedure::Rules
+            )
+        })
         .copied()
         .collect();
     for check in &checks {
@@ -123,7 +128,10 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
         running.spawn(async move {
             let _turn = room.acquire_owned().await;
             let mut checks = vec![check];
-            if matches!(check.play, CheckProcedure::Shape(_) | CheckProcedure::Rules) {
+            if matches!(
+                check.procedure,
+                CheckProcedure::Shape(_) | CheckProcedure::Rules
+            ) {
                 // The message comes in the check that is named with the mutant.
                 let carrier = mutant.seen_in.expect("a mutant of a shape names a check");
                 let carrier = played.iter().find(|check| check.id() == carrier);
@@ -172,7 +180,7 @@ async fn kills(right: CorrectPeer, checks: Vec<Check>, mutants: Vec<Mutant>) {
 async fn the_right_agent_passes_version_1() {
     passes(
         agent::start,
-        acp_check::agents(SchemaVersion::V1),
+        acp_check::agent_checks(SchemaVersion::V1),
         v1_agent::SKIPPED,
     )
     .await;
@@ -180,7 +188,7 @@ async fn the_right_agent_passes_version_1() {
 
 #[tokio::test]
 async fn every_check_of_version_1_agents_kills_its_mutants() {
-    let checks = acp_check::agents(SchemaVersion::V1);
+    let checks = acp_check::agent_checks(SchemaVersion::V1);
     kills(agent::start, checks, v1_agent::mutants()).await;
 }
 
@@ -188,7 +196,7 @@ async fn every_check_of_version_1_agents_kills_its_mutants() {
 async fn the_right_client_passes_version_1() {
     passes(
         client::start,
-        acp_check::clients(SchemaVersion::V1),
+        acp_check::client_checks(SchemaVersion::V1),
         v1_client::SKIPPED,
     )
     .await;
@@ -197,7 +205,7 @@ async fn the_right_client_passes_version_1() {
 /// What a client need not do, no check wants of it.
 #[tokio::test]
 async fn the_least_client_fails_nothing_of_version_1() {
-    let checks = acp_check::clients(SchemaVersion::V1);
+    let checks = acp_check::client_checks(SchemaVersion::V1);
     let target = Arc::new(client::start_least as CorrectPeer);
     let mut outcomes = Vec::new();
     let mut wrong = None;
@@ -225,7 +233,7 @@ async fn the_least_client_fails_nothing_of_version_1() {
 async fn every_check_of_version_1_clients_kills_its_mutants() {
     kills(
         client::start,
-        acp_check::clients(SchemaVersion::V1),
+        acp_check::client_checks(SchemaVersion::V1),
         v1_client::mutants(),
     )
     .await;
@@ -235,7 +243,7 @@ async fn every_check_of_version_1_clients_kills_its_mutants() {
 async fn the_right_agent_passes_version_2() {
     passes(
         agent::start_v2,
-        acp_check::agents(SchemaVersion::V2),
+        acp_check::agent_checks(SchemaVersion::V2),
         v2_agent::SKIPPED,
     )
     .await;
@@ -245,7 +253,7 @@ async fn the_right_agent_passes_version_2() {
 async fn every_check_of_version_2_agents_kills_its_mutants() {
     kills(
         agent::start_v2,
-        acp_check::agents(SchemaVersion::V2),
+        acp_check::agent_checks(SchemaVersion::V2),
         v2_agent::mutants(),
     )
     .await;
@@ -255,7 +263,7 @@ async fn every_check_of_version_2_agents_kills_its_mutants() {
 async fn the_right_client_passes_version_2() {
     passes(
         client_v2::start,
-        acp_check::clients(SchemaVersion::V2),
+        acp_check::client_checks(SchemaVersion::V2),
         v2_client::SKIPPED,
     )
     .await;
@@ -265,7 +273,7 @@ async fn the_right_client_passes_version_2() {
 async fn every_check_of_version_2_clients_kills_its_mutants() {
     kills(
         client_v2::start,
-        acp_check::clients(SchemaVersion::V2),
+        acp_check::client_checks(SchemaVersion::V2),
         v2_client::mutants(),
     )
     .await;
@@ -283,10 +291,10 @@ async fn is_not_blamed(right: CorrectPeer, checks: Vec<Check>) {
 
 #[tokio::test]
 async fn an_agent_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(agent::start, acp_check::agents(SchemaVersion::V2)).await;
+    is_not_blamed(agent::start, acp_check::agent_checks(SchemaVersion::V2)).await;
 }
 
 #[tokio::test]
 async fn a_client_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
-    is_not_blamed(client::start, acp_check::clients(SchemaVersion::V2)).await;
+    is_not_blamed(client::start, acp_check::client_checks(SchemaVersion::V2)).await;
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use acp::Thread;
 use acp::thread::ItemKind;
 
-pub(crate) use self::question::question;
+pub(crate) use self::question::render_question;
 use self::text::TextRenderer;
 use crate::args::run::RunFormat;
 use crate::screen::TerminalScreen;
@@ -70,7 +70,7 @@ impl Renderer {
 
     /// Returns `true` if stdout was closed by its reader.
     pub(super) fn is_broken(&self) -> bool {
-        self.screen.is_broken()
+        self.screen.is_stdout_closed()
     }
 
     /// Returns a timer for updating the progress line. It never fires if the progress line is not shown.
@@ -88,7 +88,7 @@ impl Renderer {
     }
 
     /// Updates the progress line with the work in progress, such as a tool call.
-    pub(super) fn tick_of(&self, thread: &acp::ThreadHandle) {
+    pub(super) fn tick_thread(&self, thread: &acp::ThreadHandle) {
         let doing = thread.read(|thread| {
             let open = thread
                 .items()

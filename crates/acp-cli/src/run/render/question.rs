@@ -11,11 +11,11 @@ use acp_host::question::{self, QuestionPart};
 use acp_host::{AlwaysEffect, literal};
 use similar::TextDiff;
 
-use super::tool_call::DIFFING;
-use crate::screen::{BAR, ScreenOutput, wrapped};
+use super::tool_call::DIFF_TIMEOUT;
+use crate::screen::{BAR, ScreenOutput, wrap_question};
 
 /// Renders the question. `cwd` is the session's working directory.
-pub(crate) fn question(
+pub(crate) fn render_question(
     request: &PermissionRequest,
     always: &AlwaysEffect,
     cwd: &Path,
@@ -23,9 +23,9 @@ pub(crate) fn question(
 ) {
     let mut text = String::new();
     let titles = question::titles(request);
-    let kind = literal::literal_line(request.tool_call.kind.as_str());
+    let kind = literal::escape_line(request.tool_call.kind.as_str());
     for (n, title) in titles.iter().enumerate() {
-        let title = literal::literal_line(title);
+        let title = literal::escape_line(title);
         match n {
             0 => text.push_str(&format!("? {title} ({kind})\n")),
             _ => render_quoted(&title, &mut text),
@@ -37,7 +37,7 @@ pub(crate) fn question(
     for shown in question::parts(request, cwd) {
         render_part(&shown, request, &mut text);
     }
-    if !question::is_whole(request) {
+    if !question::is_complete(request) {
         text.push_str(
             "  Incomplete: the session exceeded its memory limit, and details of this tool call were dropped.\n  It can only be rejected.\n",
         );
@@ -49,43 +49,43 @@ pub(crate) fn question(
         ));
     }
     for (n, option) in request.options.iter().enumerate() {
-        let meaning = question::answer_meaning(&option.kind, always, request, cwd);
+        let meaning = question::describe_answer(&option.kind, always, request, cwd);
         let meaning = meaning.unwrap_or_else(|| {
             let kind = option.kind.as_str();
             format!("unknown whether this option allows or rejects (kind {kind:?})")
         });
-        let name = literal::literal_line(&option.name);
+        let name = literal::escape_line(&option.name);
         text.push_str(&format!("  {}) {name}", n + 1));
         if !meaning.is_empty() {
-            text.push_str(&format!(" – {}", literal::literal_line(&meaning)));
+            text.push_str(&format!(" – {}", literal::escape_line(&meaning)));
         }
         text.push('\n');
     }
-    out.text(&text);
+    out.push_text(&text);
 }
 
 /// Returns the number of rows that text takes on the terminal, and the terminal's height.
 fn count_rows(text: &str) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
     let most = size.map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
-    (wrapped(text).lines().count(), most)
+    (wrap_question(text).lines().count(), most)
 }
 
 fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut String) {
     match part {
         QuestionPart::Command(line) => render_command(line, text),
         QuestionPart::Directory(cwd) => {
-            text.push_str(&format!("  in {}\n", literal::literal_line(cwd)))
+            text.push_str(&format!("  in {}\n", literal::escape_line(cwd)))
         }
         QuestionPart::Variable(name, value) => {
-            let (name, value) = (literal::literal_line(name), literal::literal_line(value));
+            let (name, value) = (literal::escape_line(name), literal::escape_line(value));
             text.push_str(&format!("  with {name}={value}\n"));
         }
         QuestionPart::Content(ThreadToolCallContent::Diff(shown)) => render_diff(shown, text),
         QuestionPart::Content(ThreadToolCallContent::Content(block)) => {
-            let (label, said) = question::block(block);
+            let (label, said) = question::describe_block(block);
             if let Some(label) = label {
-                text.push_str(&format!("  {}\n", literal::literal_line(&label)));
+                text.push_str(&format!("  {}\n", literal::escape_line(&label)));
             }
             if let Some(said) = said {
                 render_quoted(said, text);
@@ -99,7 +99,7 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
                 Some(line) => render_command(&line, text),
                 None => text.push_str(&format!(
                     "  [terminal {}]\n",
-                    literal::literal_line(id.as_str())
+                    literal::escape_line(id.as_str())
                 )),
             }
         }
@@ -107,15 +107,15 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
             let line = file.line.map(|line| format!(":{line}")).unwrap_or_default();
             text.push_str(&format!(
                 "  file {}{line}\n",
-                literal::literal_line(&file.path)
+                literal::escape_line(&file.path)
             ));
         }
         QuestionPart::Field(key, value) if value.contains('\n') => {
-            text.push_str(&format!("  {}:\n", literal::literal_line(key)));
+            text.push_str(&format!("  {}:\n", literal::escape_line(key)));
             render_quoted(value, text);
         }
         QuestionPart::Field(key, value) => {
-            let (key, value) = (literal::literal_line(key), literal::literal_line(value));
+            let (key, value) = (literal::escape_line(key), literal::escape_line(value));
             text.push_str(&format!("  {key}: {value}\n"));
         }
         _ => text.push_str("  [unknown content type]\n"),
@@ -124,7 +124,7 @@ fn render_part(part: &QuestionPart<'_>, request: &PermissionRequest, text: &mut 
 
 /// Renders a command: the first line after `$`, further ones after `>`.
 fn render_command(line: &str, text: &mut String) {
-    for (n, line) in literal::literal_lines(line).iter().enumerate() {
+    for (n, line) in literal::escape_lines(line).iter().enumerate() {
         let mark = if n == 0 { '$' } else { '>' };
         text.push_str(&format!("  {mark} {line}\n"));
     }
@@ -132,7 +132,7 @@ fn render_command(line: &str, text: &mut String) {
 
 /// Renders text from the agent with a bar before each line.
 fn render_quoted(said: &str, text: &mut String) {
-    for line in literal::literal_lines(said) {
+    for line in literal::escape_lines(said) {
         text.push_str(&format!("{BAR}{line}\n"));
     }
 }
@@ -141,10 +141,10 @@ fn render_quoted(said: &str, text: &mut String) {
 /// unchanged.
 fn render_diff(diff: &ThreadDiff, text: &mut String) {
     for change in &diff.changes {
-        let path = literal::literal_line(&change.path);
-        let what = literal::literal_line(change.operation.as_str());
+        let path = literal::escape_line(&change.path);
+        let what = literal::escape_line(change.operation.as_str());
         let from = change.old_path.as_deref();
-        let from = from.map(|from| format!(" (from {})", literal::literal_line(from)));
+        let from = from.map(|from| format!(" (from {})", literal::escape_line(from)));
         let from = from.unwrap_or_default();
         text.push_str(&format!("  {what} {path}{from}\n"));
         if let Some(texts) = &change.texts {
@@ -158,16 +158,16 @@ fn render_diff(diff: &ThreadDiff, text: &mut String) {
 
 fn render_change(texts: &FileTexts, text: &mut String) {
     let lines = TextDiff::configure()
-        .timeout(DIFFING)
+        .timeout(DIFF_TIMEOUT)
         .diff_lines(texts.old.as_deref().unwrap_or_default(), &texts.new);
     let mut unified = lines.unified_diff();
-    unified.context_radius(question::CONTEXT);
+    unified.context_radius(question::CONTEXT_LINES);
     let unified = unified.to_string();
     if unified.is_empty() {
         text.push_str("  (no changes)\n");
         return;
     }
-    for line in literal::literal_lines(&unified) {
+    for line in literal::escape_lines(&unified) {
         text.push_str(&format!("  {line}\n"));
     }
 }

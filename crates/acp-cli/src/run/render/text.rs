@@ -154,7 +154,7 @@ impl TextRenderer {
                     (None, Some(recipient)) => format!("to {recipient}"),
                     (None, None) => "of another session".to_owned(),
                 };
-                out.styled(
+                out.push_styled(
                     out.styles.dim,
                     &format!("(message {})\n", terminal_text::clean_value(&whose)),
                 );
@@ -162,7 +162,7 @@ impl TextRenderer {
                 let shown = self.messages.entry(at).or_default();
                 let text: String = text.collect();
                 let piece = text.get(shown.shown_bytes..).unwrap_or_default();
-                out.nested(|out| out.text(&terminal_text::clean_text(piece)));
+                out.push_nested(|out| out.push_text(&terminal_text::clean_text(piece)));
                 shown.shown_bytes = text.len();
             }
             ItemKind::Compaction(compaction) => {
@@ -176,13 +176,13 @@ impl TextRenderer {
                     ),
                     (_, None) => "could not be compacted".to_owned(),
                 };
-                out.styled(out.styles.dim, &format!("(the conversation {how})\n"));
+                out.push_styled(out.styles.dim, &format!("(the conversation {how})\n"));
             }
             ItemKind::Unknown(object) => {
                 self.separate(at, out);
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
                 let text = format!("(unknown update: {})\n", terminal_text::clean_value(&kind));
-                out.styled(out.styles.dim, &text);
+                out.push_styled(out.styles.dim, &text);
             }
             _ => {}
         }
@@ -194,14 +194,14 @@ impl TextRenderer {
             NoticeSeverity::Error => out.styles.bad,
             _ => out.styles.dim,
         };
-        out.styled(
+        out.push_styled(
             style,
             &format!("! {}\n", terminal_text::clean_value(&notice.title)),
         );
         for line in
             terminal_text::clean_text(notice.description.as_deref().unwrap_or_default()).lines()
         {
-            out.styled(out.styles.dim, &format!("  {line}\n"));
+            out.push_styled(out.styles.dim, &format!("  {line}\n"));
         }
     }
 
@@ -226,15 +226,15 @@ impl TextRenderer {
                     "Subagent: {}\n",
                     terminal_text::clean_value(subagent.name())
                 );
-                out.styled(out.styles.bold, &head);
+                out.push_styled(out.styles.bold, &head);
             }
-            out.nested(|out| {
+            out.push_nested(|out| {
                 subagent
                     .thread
                     .read(|thread| shown.text.render_thread(thread, out));
                 if let Some(how) = ended.as_ref().filter(|_| ends) {
                     out.end_line();
-                    out.styled(
+                    out.push_styled(
                         out.styles.dim,
                         &format!("({})\n", terminal_text::clean_value(how)),
                     );
@@ -270,7 +270,7 @@ impl TextRenderer {
         }
         out.end_line();
         if self.last_item.is_some() {
-            out.text("\n");
+            out.push_text("\n");
         }
         self.last_item = Some(at);
     }
@@ -297,9 +297,9 @@ impl TextRenderer {
                     let piece = text.text.get(shown.shown_bytes..).unwrap_or_default();
                     let piece = shown.clean.clean_piece(piece);
                     if thought {
-                        out.styled(out.styles.dim, &piece);
+                        out.push_styled(out.styles.dim, &piece);
                     } else {
-                        out.text(&piece);
+                        out.push_text(&piece);
                     }
                     if last {
                         // The last block may still grow.
@@ -311,7 +311,7 @@ impl TextRenderer {
                 }
                 other => {
                     out.end_line();
-                    out.styled(out.styles.dim, &format!("{}\n", placeholder(other)));
+                    out.push_styled(out.styles.dim, &format!("{}\n", placeholder(other)));
                 }
             }
             shown.shown_blocks = n + 1;
@@ -337,7 +337,7 @@ impl TextRenderer {
         let before = before.unwrap_or_default();
         if !same_steps {
             self.separate(usize::MAX, out);
-            out.styled(out.styles.bold, "Plan\n");
+            out.push_styled(out.styles.bold, "Plan\n");
         }
         for (n, entry) in entries.iter().enumerate() {
             if same_steps
@@ -354,9 +354,9 @@ impl TextRenderer {
                 PlanEntryStatus::Cancelled => ("[-]", out.styles.dim),
                 _ => ("[ ]", out.styles.dim),
             };
-            out.text("  ");
-            out.styled(style, mark);
-            out.text(&format!(
+            out.push_text("  ");
+            out.push_styled(style, mark);
+            out.push_text(&format!(
                 " {}\n",
                 terminal_text::clean_value(&entry.content)
             ));
@@ -371,9 +371,9 @@ impl TextRenderer {
             _ => return,
         };
         self.separate(usize::MAX, out);
-        out.styled(out.styles.bold, "Plan\n");
+        out.push_styled(out.styles.bold, "Plan\n");
         for line in text.lines() {
-            out.text(&format!("  {line}\n"));
+            out.push_text(&format!("  {line}\n"));
         }
     }
 
@@ -397,7 +397,7 @@ impl TextRenderer {
         let known = self.mode.is_some();
         if let (true, Some(mode)) = (known, &mode) {
             self.separate(usize::MAX, out);
-            out.styled(
+            out.push_styled(
                 out.styles.dim,
                 &format!("(mode: {})\n", terminal_text::clean_value(mode)),
             );

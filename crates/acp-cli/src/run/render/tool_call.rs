@@ -17,7 +17,7 @@ use crate::screen::ScreenOutput;
 const MAX_LINES: usize = 12;
 
 /// How long to compute a diff before using a coarser one.
-pub(super) const DIFFING: Duration = Duration::from_millis(200);
+pub(super) const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How many bytes the end of one text must share with the beginning of another for the second to count as its
 /// continuation.
@@ -36,7 +36,7 @@ pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
 #[derive(Default)]
 pub(super) struct ShownToolCall {
     /// Whether anything of it was shown.
-    begun: bool,
+    has_begun: bool,
     title: String,
     content: Vec<ThreadToolCallContent>,
     terminals: Vec<ShownTerminal>,
@@ -59,7 +59,7 @@ impl ShownToolCall {
 
     /// Returns `true` if nothing of the tool call was shown yet.
     pub(super) fn is_new(&self) -> bool {
-        !self.begun
+        !self.has_begun
     }
 
     /// Shows what is new. Returns `true` if there was anything. `again` means that something else was shown since the
@@ -71,7 +71,7 @@ impl ShownToolCall {
         out: &mut ScreenOutput,
         again: bool,
     ) -> bool {
-        self.begun = true;
+        self.has_begun = true;
         let mut part = ToolCallPart {
             call,
             out,
@@ -143,7 +143,7 @@ impl ShownTerminal {
             self.command = true;
             part.begin();
             let style = part.out.styles.dim;
-            part.out.styled(
+            part.out.push_styled(
                 style,
                 &format!("  $ {}\n", terminal_text::clean_value(command)),
             );
@@ -162,9 +162,9 @@ impl ShownTerminal {
         for line in printed.split_inclusive('\n') {
             if self.at_line_start {
                 let style = part.out.styles.dim;
-                part.out.styled(style, "  | ");
+                part.out.push_styled(style, "  | ");
             }
-            part.out.text(line);
+            part.out.push_text(line);
             self.at_line_start = line.ends_with('\n');
         }
     }
@@ -193,7 +193,7 @@ impl ToolCallPart<'_, '_> {
         self.shown = true;
         if std::mem::take(&mut self.heading) {
             self.render_title();
-            self.out.styled(
+            self.out.push_styled(
                 self.out.styles.dim,
                 &format!(
                     " ({})\n",
@@ -206,10 +206,11 @@ impl ToolCallPart<'_, '_> {
     fn render_title(&mut self) {
         self.out.end_line();
         if std::mem::take(&mut self.again) {
-            self.out.text("\n");
+            self.out.push_text("\n");
         }
-        self.out.styled(self.out.styles.accent, "* ");
-        self.out.styled(self.out.styles.bold, &title(self.call));
+        self.out.push_styled(self.out.styles.accent, "* ");
+        self.out
+            .push_styled(self.out.styles.bold, &title(self.call));
     }
 
     fn render_content(
@@ -235,7 +236,7 @@ impl ToolCallPart<'_, '_> {
                 }
                 other => {
                     self.begin();
-                    self.out.text(&format!("  {}\n", placeholder(other)));
+                    self.out.push_text(&format!("  {}\n", placeholder(other)));
                 }
             },
             _ => {}
@@ -250,13 +251,14 @@ impl ToolCallPart<'_, '_> {
         self.begin();
         let lines: Vec<&str> = text.trim_end().lines().collect();
         for line in lines.iter().take(MAX_LINES) {
-            self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
+            self.out
+                .push_styled(self.out.styles.dim, &format!("  {line}\n"));
         }
         if lines.len() > MAX_LINES {
             let more = lines.len() - MAX_LINES;
             let s = if more == 1 { "" } else { "s" };
             self.out
-                .styled(self.out.styles.dim, &format!("  ... {more} more line{s}\n"));
+                .push_styled(self.out.styles.dim, &format!("  ... {more} more line{s}\n"));
         }
     }
 
@@ -271,11 +273,11 @@ impl ToolCallPart<'_, '_> {
         if std::mem::take(&mut self.heading) {
             // Nothing else is new, so one line is enough.
             self.render_title();
-            self.out.text(": ");
+            self.out.push_text(": ");
         } else {
             self.begin();
             self.out.end_line();
-            self.out.text("  ");
+            self.out.push_text("  ");
         }
         self.shown = true;
         let exit = self.call.content.iter().find_map(|content| match content {
@@ -292,8 +294,8 @@ impl ToolCallPart<'_, '_> {
             _ => None,
         });
         self.out
-            .styled(style, &format!("{how}{}", exit.unwrap_or_default()));
-        self.out.text("\n");
+            .push_styled(style, &format!("{how}{}", exit.unwrap_or_default()));
+        self.out.push_text("\n");
     }
 }
 
@@ -369,7 +371,7 @@ fn show_diff(diff: &ThreadDiff, out: &mut ScreenOutput) {
                 let from = change.old_path.as_deref().map(terminal_text::clean_value);
                 let from = from.map_or_else(String::new, |from| format!(" (from {from})"));
                 let what = terminal_text::clean_value(change.operation.as_str());
-                out.styled(out.styles.dim, &format!("  {what} {path}{from}\n"));
+                out.push_styled(out.styles.dim, &format!("  {what} {path}{from}\n"));
             }
             None => {}
         }
@@ -384,7 +386,7 @@ fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
         "/dev/null"
     };
     let lines = TextDiff::configure()
-        .timeout(DIFFING)
+        .timeout(DIFF_TIMEOUT)
         .diff_lines(texts.old.as_deref().unwrap_or_default(), &texts.new);
     let unified = lines
         .unified_diff()
@@ -392,7 +394,7 @@ fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut ScreenOutput) {
         .header(before, &path)
         .to_string();
     if unified.is_empty() {
-        out.styled(out.styles.dim, &format!("  {path}: no changes\n"));
+        out.push_styled(out.styles.dim, &format!("  {path}: no changes\n"));
     }
     show_patch(&unified, out);
 }
@@ -407,9 +409,9 @@ fn show_patch(patch: &str, out: &mut ScreenOutput) {
             Some(b'@') => out.styles.accent,
             _ => out.styles.dim,
         };
-        out.text("  ");
-        out.styled(style, line);
-        out.text("\n");
+        out.push_text("  ");
+        out.push_styled(style, line);
+        out.push_text("\n");
     }
 }
 

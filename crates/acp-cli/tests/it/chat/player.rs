@@ -143,7 +143,7 @@ impl Agent for PlayerAgent {
         let text = prompt.text();
         let Some(file) = text.strip_prefix("play ") else {
             hear(&prompt.content);
-            turn.message(format!("heard {} blocks", prompt.content.len()))
+            turn.send_message(format!("heard {} blocks", prompt.content.len()))
                 .await?;
             return Ok(StopReason::EndTurn);
         };
@@ -151,7 +151,7 @@ impl Agent for PlayerAgent {
         let steps: Vec<PlayerStep> = serde_json::from_str(&steps).unwrap();
         for step in steps {
             match step {
-                PlayerStep::Update(update) => turn.update(*update).await?,
+                PlayerStep::Update(update) => turn.send_update(*update).await?,
                 PlayerStep::In(told) => turn.connection().notify(&*told).await?,
                 PlayerStep::Wait(file) => turn.or_cancelled(until_there(&file)).await?,
                 PlayerStep::Ask(asks) => {

@@ -257,9 +257,9 @@ impl LoadSession for ScriptedAgent {
     async fn load(&self, session: &Session, _: SessionSetup) -> Result<OpenedSession> {
         let opened = self.open(session)?;
         session
-            .user_message(ContentBlock::text("old question"))
+            .replay_user_message(ContentBlock::text("old question"))
             .await?;
-        session.message("old answer").await?;
+        session.send_message("old answer").await?;
         Ok(opened)
     }
 }
@@ -289,7 +289,7 @@ impl Agent for ScriptedAgent {
             "reach" => super::reach::reach(&turn).await?,
             text => format!("you said {text}"),
         };
-        turn.message(text).await?;
+        turn.send_message(text).await?;
         Ok(StopReason::EndTurn)
     }
 

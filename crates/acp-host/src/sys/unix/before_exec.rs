@@ -22,7 +22,7 @@ pub(super) fn before_exec(command: &mut Command, line: Option<KeeperMessage>) {
         if let Some(line) = &line {
             // The standard library has set this to its default by now. A keeper that has exited must not end the child.
             set_signal(libc::SIGPIPE, libc::SIG_IGN);
-            line.tell(rustix::process::getpid());
+            line.send(rustix::process::getpid());
         }
         // What the parent ignores, such as SIGHUP under `nohup`, stays ignored over exec. A command
         // expects otherwise. The signal mask is cleared by the standard library.

@@ -54,7 +54,7 @@ impl ConfinementThread {
         let (told, confined) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sandbox".to_owned());
         let started = thread.spawn(move || {
-            let confined = confine(&writable, tcp.as_deref());
+            let confined = confine_thread(&writable, tcp.as_deref());
             let goes_on = confined.is_ok();
             if told.send(confined).is_ok() && goes_on {
                 while let Ok(work) = todo.recv() {
@@ -88,7 +88,7 @@ fn thread_ended_error() -> io::Error {
 }
 
 /// Confines this thread as far as the kernel supports it. Returns an error if that is not enough.
-fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
+fn confine_thread(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
     };

@@ -107,7 +107,7 @@ impl ProcessGroup {
     }
 
     /// Returns how the leader exited, or `None` if it is still running.
-    fn try_exit(&self) -> Option<ProcessExit> {
+    fn try_wait(&self) -> Option<ProcessExit> {
         let mut leader = self.leader();
         if leader.exit.is_none() {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -131,7 +131,7 @@ impl ProcessGroup {
         // Listens before checking, so that no exit is missed between the two.
         let mut signals = signal(SignalKind::child()).ok();
         loop {
-            if let Some(exit) = self.try_exit() {
+            if let Some(exit) = self.try_wait() {
                 return exit;
             }
             match &mut signals {
@@ -163,7 +163,7 @@ impl ProcessGroup {
 
     /// Waits until no process of the group, and none that left it, is running, but at most for `patience`. Returns
     /// `true` if none is running.
-    pub(crate) async fn wait_empty(&self, patience: Duration) -> bool {
+    pub(crate) async fn wait_all(&self, patience: Duration) -> bool {
         self.wait_until_empty(None, patience).await
     }
 
@@ -277,7 +277,7 @@ fn process_exit(status: &WaitIdStatus) -> ProcessExit {
 }
 
 /// Converts the exit status of a process.
-pub(crate) fn exit_of(status: ExitStatus) -> ProcessExit {
+pub(crate) fn to_process_exit(status: ExitStatus) -> ProcessExit {
     ProcessExit {
         code: status.code(),
         signal: status.signal().map(signal_name),

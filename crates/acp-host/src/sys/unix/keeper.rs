@@ -67,7 +67,7 @@ impl KeeperMessage {
     }
 
     /// Sends the message, without allocating or waiting. If that fails, the child runs anyway.
-    pub(super) fn tell(&self, id: Pid) {
+    pub(super) fn send(&self, id: Pid) {
         // The mark has 32 digits, and an id has at most 10.
         let mut line = [0; 64];
         let mut rest = &mut line[..];
@@ -86,27 +86,27 @@ pub(super) fn keeper_message(mark: &GroupMark) -> Option<KeeperMessage> {
     keeper.ensure_running();
     keeper.running.as_ref().map(|running| KeeperMessage {
         pipe: Arc::clone(&running.pipe),
-        prefix: format!("add {} ", mark.own()),
+        prefix: format!("add {} ", mark.id()),
     })
 }
 
 /// Records that the group is running, and that it was registered with the keeper at the end of `pipe`.
 pub(super) fn confirm_group(pipe: &Arc<PipeWriter>, mark: &GroupMark, id: Pid) {
     let mut keeper = lock_keeper();
-    keeper.groups.insert(mark.own().to_owned(), id);
+    keeper.groups.insert(mark.id().to_owned(), id);
     // Another keeper may have replaced it meanwhile.
     if let Some(running) = &keeper.running
         && !Arc::ptr_eq(&running.pipe, pipe)
     {
-        keeper.tell(&format!("add {} {}\n", mark.own(), id.as_raw_pid()));
+        keeper.send(&format!("add {} {}\n", mark.id(), id.as_raw_pid()));
     }
 }
 
 /// Removes a group that has ended. Call this before its id can be reused.
 pub(super) fn forget(mark: &GroupMark) {
     let mut keeper = lock_keeper();
-    keeper.groups.remove(mark.own());
-    keeper.tell(&format!("del {}\n", mark.own()));
+    keeper.groups.remove(mark.id());
+    keeper.send(&format!("del {}\n", mark.id()));
 }
 
 fn lock_keeper() -> MutexGuard<'static, Keeper> {
@@ -142,7 +142,7 @@ impl Keeper {
     }
 
     /// Sends a line to the keeper, if there is one.
-    fn tell(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         if let Some(running) = &self.running
             && (&*running.pipe).write_all(line.as_bytes()).is_err()
         {
@@ -217,7 +217,7 @@ mod tests {
         kill_process(hangs, Signal::STOP).unwrap();
         // More than any pipe holds. No process has this id.
         for _ in 0..40_000 {
-            keeper.tell("add 0123456789abcdef0123456789abcdef 999999999\n");
+            keeper.send("add 0123456789abcdef0123456789abcdef 999999999\n");
             if id(&keeper) != hangs {
                 break;
             }

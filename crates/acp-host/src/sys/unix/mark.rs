@@ -37,7 +37,7 @@ impl GroupMark {
     }
 
     /// Returns the unique id of the group.
-    pub(super) fn own(&self) -> &str {
+    pub(super) fn id(&self) -> &str {
         &self.id
     }
 

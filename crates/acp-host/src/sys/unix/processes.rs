@@ -141,8 +141,8 @@ mod linux {
                 pause = RETRY_DELAY;
                 news.retain(|id| {
                     let sight = inspect_process(*id, requests, &mut environment);
-                    again |= sight == EnvironmentSight::Ended;
-                    sight == EnvironmentSight::Transient && start.elapsed() < SCAN_TIMEOUT
+                    again |= sight == EnvironmentStatus::Ended;
+                    sight == EnvironmentStatus::Transient && start.elapsed() < SCAN_TIMEOUT
                 });
             }
             if !again || start.elapsed() >= SCAN_TIMEOUT {
@@ -156,11 +156,11 @@ mod linux {
         id: Pid,
         requests: &mut [(ScanRequest, RemainingProcesses)],
         environment: &mut Vec<u8>,
-    ) -> EnvironmentSight {
+    ) -> EnvironmentStatus {
         let group = match process_group(id) {
             Ok(Some(group)) if id != rustix::process::getpid() => group,
-            Ok(_) => return EnvironmentSight::Hidden,
-            Err(_) => return EnvironmentSight::Ended,
+            Ok(_) => return EnvironmentStatus::Hidden,
+            Err(_) => return EnvironmentStatus::Ended,
         };
         let is_in = |known: &GroupIdentity| known.group == Some(group);
         if requests
@@ -168,13 +168,13 @@ mod linux {
             .any(|(question, _)| is_in(&question.identity))
             && !ProcessStat::read(id).is_some_and(|stat| stat.is_running)
         {
-            return EnvironmentSight::Ended;
+            return EnvironmentStatus::Ended;
         }
         let sight = read_environment(id, environment);
         for (question, left) in requests {
             if is_in(&question.identity) {
                 *left = RemainingProcesses::Present;
-            } else if sight == EnvironmentSight::Read
+            } else if sight == EnvironmentStatus::Read
                 && has_mark(environment, &question.identity.mark)
             {
                 *left = RemainingProcesses::Present;
@@ -207,7 +207,7 @@ mod linux {
 
     /// The result of reading the environment that a process was started with.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    enum EnvironmentSight {
+    enum EnvironmentStatus {
         /// All of it was read.
         Read,
         /// It is empty at the moment, because the process is executing a program or exiting.
@@ -219,7 +219,7 @@ mod linux {
     }
 
     /// Reads the environment of a process.
-    fn read_environment(id: Pid, environment: &mut Vec<u8>) -> EnvironmentSight {
+    fn read_environment(id: Pid, environment: &mut Vec<u8>) -> EnvironmentStatus {
         // A process that starts a program between opening and reading its file shows nothing, although it has finished
         // by then. One that repeatedly shows nothing has an empty environment.
         for _ in 0..3 {
@@ -227,26 +227,26 @@ mod linux {
             let read = File::open(format!("/proc/{}/environ", id.as_raw_pid()))
                 .and_then(|mut file| file.read_to_end(environment));
             match read {
-                Ok(1..) => return EnvironmentSight::Read,
+                Ok(1..) => return EnvironmentStatus::Read,
                 Ok(0) => {}
                 // How newer kernels report that there is none.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return EnvironmentSight::Ended;
+                    return EnvironmentStatus::Ended;
                 }
-                Err(_) => return EnvironmentSight::Hidden,
+                Err(_) => return EnvironmentStatus::Hidden,
             }
             match ProcessStat::read(id) {
-                Some(stat) if stat.is_transient => return EnvironmentSight::Transient,
+                Some(stat) if stat.is_transient => return EnvironmentStatus::Transient,
                 Some(stat) if stat.is_running => {}
-                Some(_) | None => return EnvironmentSight::Ended,
+                Some(_) | None => return EnvironmentStatus::Ended,
             }
         }
-        EnvironmentSight::Read
+        EnvironmentStatus::Read
     }
 
     fn has_mark(environment: &[u8], mark: &GroupMark) -> bool {
-        memchr::memmem::find(environment, mark.own().as_bytes()).is_some()
+        memchr::memmem::find(environment, mark.id().as_bytes()).is_some()
     }
 
     /// Sends a signal to a process that has the mark, and never to another process that has reused its id.
@@ -254,7 +254,7 @@ mod linux {
         match pidfd_open(id, PidfdFlags::empty()) {
             Ok(process) => {
                 let mut environment = Vec::new();
-                if read_environment(id, &mut environment) == EnvironmentSight::Read
+                if read_environment(id, &mut environment) == EnvironmentStatus::Read
                     && has_mark(&environment, mark)
                 {
                     let _ = pidfd_send_signal(process, signal);

@@ -23,7 +23,7 @@ pub(crate) struct CommandItem {
 
 impl CommandItem {
     /// Returns the commands that can be typed.
-    pub(crate) fn all(commands: &[AvailableCommand]) -> Vec<Self> {
+    pub(crate) fn from_available(commands: &[AvailableCommand]) -> Vec<Self> {
         let fit = |text: &str| -> String {
             let start: String = text.chars().take(MAX_CHARS).collect();
             acp_host::terminal_text::clean_line(&start)
@@ -87,7 +87,7 @@ mod tests {
             let does = format!("what {name}\u{1b}[2J does\nand more");
             AvailableCommand::new(name, does)
         });
-        let commands = CommandItem::all(&commands);
+        let commands = CommandItem::from_available(&commands);
         let labels = |query| -> Vec<String> {
             let found = search(&commands, query).into_iter();
             found.map(|(_, row)| row.label).collect()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::walk::{MOST, ProjectEntry, walk};
+use super::walk::{MAX_ENTRIES, ProjectEntry, list_files};
 
 /// The maximum number of matches per query.
 const MAX_MATCHES: usize = 100;
@@ -84,7 +84,7 @@ impl FileFinder {
     }
 
     /// Starts a query, whose matches arrive later. Replaces any query that the thread has not taken yet.
-    pub(crate) fn ask(&self, query: &str) {
+    pub(crate) fn start_query(&self, query: &str) {
         let shared = &self.0.0;
         let mut state = shared.lock();
         state.query = Some(query.to_owned());
@@ -183,7 +183,7 @@ impl FinderWorker {
     }
 
     fn run_query(&mut self, shared: &FinderShared, mut query: String) {
-        let hidden = wants_hidden(&query);
+        let hidden = includes_hidden(&query);
         // The known list is searched at once, and again if it has changed since.
         if let Some(kept) = &self.lists[usize::from(hidden)] {
             shared.publish(search(&mut self.matcher, &kept.entries, &query, false));
@@ -194,7 +194,7 @@ impl FinderWorker {
         let kept = self.lists[usize::from(hidden)].take();
         let mut looked = Instant::now();
         let matcher = &mut self.matcher;
-        let entries = walk(&shared.root, hidden, |so_far| {
+        let entries = list_files(&shared.root, hidden, |so_far| {
             // Reading the clock is cheap, but not cheap enough for every file.
             if so_far.len() % 64 != 0 {
                 return true;
@@ -204,7 +204,9 @@ impl FinderWorker {
             }
             let mut state = shared.lock();
             let closed = state.closed;
-            let other = state.query.take_if(|asked| wants_hidden(asked) == hidden);
+            let other = state
+                .query
+                .take_if(|asked| includes_hidden(asked) == hidden);
             drop(state);
             let another = other.is_some();
             query = other.unwrap_or_else(|| std::mem::take(&mut query));
@@ -228,7 +230,7 @@ impl FinderWorker {
 }
 
 /// Returns whether to search hidden files: only if a component of the query starts with a dot.
-fn wants_hidden(query: &str) -> bool {
+fn includes_hidden(query: &str) -> bool {
     query.starts_with('.') || query.contains("/.")
 }
 
@@ -283,7 +285,7 @@ fn search(
         query: Some(query.to_owned()),
         files: files.collect(),
         is_searching: looking,
-        has_more: entries.len() >= MOST,
+        has_more: entries.len() >= MAX_ENTRIES,
     }
 }
 
@@ -317,19 +319,19 @@ mod tests {
         let files = FileFinder::new(directory.path().to_owned(), move || {
             let _ = woken.send(());
         });
-        files.ask("edmod");
+        files.start_query("edmod");
         let found = files.matches_for("edmod", LONG);
         assert_eq!(shown(&found), ["src/editor/mod.rs"]);
         assert_eq!(found.files[0].match_indices, [4, 5, 11, 12, 13]);
         assert!(wakes.recv_timeout(LONG).is_ok());
 
-        files.ask("");
+        files.start_query("");
         let all = files.matches_for("", LONG);
         assert_eq!(all.files.len(), 5);
         assert!(shown(&all)[..2].contains(&"README.md"));
-        files.ask(".env");
+        files.start_query(".env");
         assert_eq!(shown(&files.matches_for(".env", LONG)), [".env"]);
-        files.ask("nothing-like-it");
+        files.start_query("nothing-like-it");
         assert!(files.matches_for("nothing-like-it", LONG).files.is_empty());
     }
 
@@ -341,7 +343,7 @@ mod tests {
         let files = FileFinder::new(directory.path().to_owned(), move || {
             let _ = &kept;
         });
-        files.ask("");
+        files.start_query("");
         files.matches_for("", LONG);
         let shared = Arc::clone(&files.0.0);
         drop(files);
@@ -361,7 +363,7 @@ mod tests {
         }
         std::fs::write(directory.path().join("text"), "").unwrap();
         let files = FileFinder::new(directory.path().to_owned(), || {});
-        files.ask("text");
+        files.start_query("text");
         let found = files.matches_for("text", LONG);
         assert_eq!(found.files.len(), MAX_MATCHES);
         assert_eq!(found.files[0].display_path, "text");

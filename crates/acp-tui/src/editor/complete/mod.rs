@@ -17,7 +17,7 @@ use super::popup::PopupRow;
 
 /// The text before the cursor that can be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trigger {
+pub(crate) struct CompletionTrigger {
     kind: TriggerKind,
     /// The byte position of the `/` or `@`.
     pub(crate) start: usize,
@@ -31,9 +31,9 @@ enum TriggerKind {
     File,
 }
 
-impl Trigger {
+impl CompletionTrigger {
     /// Finds the text that can be completed before the cursor.
-    pub(crate) fn at(marked: &MarkedText, cursor: usize) -> Option<Self> {
+    pub(crate) fn find_before(marked: &MarkedText, cursor: usize) -> Option<Self> {
         let before = marked.text().get(..cursor)?;
         let word = before.rfind(char::is_whitespace).map_or(0, |at| {
             at + before[at..].chars().next().map_or(0, char::len_utf8)
@@ -64,7 +64,7 @@ impl Trigger {
 /// A list of completions.
 #[derive(Debug)]
 pub(crate) struct Completion {
-    pub(crate) trigger: Trigger,
+    pub(crate) trigger: CompletionTrigger,
     pub(crate) selected_index: usize,
     pub(crate) rows: Vec<PopupRow>,
     items: CompletionItems,
@@ -78,7 +78,7 @@ enum CompletionItems {
 
 /// A completion that the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TakenCompletion {
+pub(crate) enum CompletionChoice {
     Command(CommandItem),
     /// A file or directory of the project.
     File {
@@ -89,9 +89,13 @@ pub(crate) enum TakenCompletion {
 
 impl Completion {
     /// Creates the list for a trigger.
-    pub(crate) fn new(trigger: Trigger, commands: &[CommandItem], files: &FileFinder) -> Self {
+    pub(crate) fn new(
+        trigger: CompletionTrigger,
+        commands: &[CommandItem],
+        files: &FileFinder,
+    ) -> Self {
         if trigger.kind == TriggerKind::File {
-            files.ask(&trigger.query);
+            files.start_query(&trigger.query);
             // Until there are matches, the previous ones are shown.
             let mut completion = Self {
                 trigger,
@@ -148,7 +152,11 @@ impl Completion {
     }
 
     /// Returns the selected completion for the text typed so far. For files, waits at most `within` for the matches.
-    pub(crate) fn take(&mut self, files: &FileFinder, within: Duration) -> Option<TakenCompletion> {
+    pub(crate) fn choose(
+        &mut self,
+        files: &FileFinder,
+        within: Duration,
+    ) -> Option<CompletionChoice> {
         if self.is_stale() {
             self.set_matches(files.matches_for(&self.trigger.query, within));
             if self.is_stale() {
@@ -161,12 +169,12 @@ impl Completion {
             CompletionItems::Commands(commands) => commands
                 .get(self.selected_index)
                 .cloned()
-                .map(TakenCompletion::Command),
+                .map(CompletionChoice::Command),
             CompletionItems::Files(found) => {
                 found
                     .files
                     .get(self.selected_index)
-                    .map(|file| TakenCompletion::File {
+                    .map(|file| CompletionChoice::File {
                         shown: file.display_path.clone(),
                         path: file.path.clone(),
                     })
@@ -183,7 +191,7 @@ impl Completion {
     }
 
     /// Returns whether the selected command's whole name has been typed.
-    pub(crate) fn is_typed(&self) -> bool {
+    pub(crate) fn is_fully_typed(&self) -> bool {
         match &self.items {
             CompletionItems::Commands(commands) => {
                 let picked = commands.get(self.selected_index);
@@ -194,7 +202,7 @@ impl Completion {
     }
 
     /// Selects the next or the previous completion, wrapping around.
-    pub(crate) fn pick(&mut self, back: bool) {
+    pub(crate) fn select_next(&mut self, back: bool) {
         let all = self.rows.len().max(1);
         let step = if back { all - 1 } else { 1 };
         self.selected_index = (self.selected_index + step) % all;
@@ -207,7 +215,7 @@ mod tests {
     use crate::editor::marked_text::MarkContent;
 
     fn at(text: &str, cursor: usize) -> Option<(bool, usize, String)> {
-        let trigger = Trigger::at(&MarkedText::from(text), cursor)?;
+        let trigger = CompletionTrigger::find_before(&MarkedText::from(text), cursor)?;
         Some((trigger.is_file(), trigger.start, trigger.query))
     }
 
@@ -222,9 +230,9 @@ mod tests {
         assert_eq!(at("me@here", 7), None);
         assert_eq!(at("é", 2), None);
         assert_eq!(at("", 0), None);
-        let mut marked = MarkedText::label("@a.rs", MarkContent::File("/a.rs".into()));
-        assert_eq!(Trigger::at(&marked, 5), None);
+        let mut marked = MarkedText::from_mark("@a.rs", MarkContent::File("/a.rs".into()));
+        assert_eq!(CompletionTrigger::find_before(&marked, 5), None);
         marked.push(&MarkedText::from(" @"));
-        assert!(Trigger::at(&marked, 7).is_some());
+        assert!(CompletionTrigger::find_before(&marked, 7).is_some());
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 
 /// The maximum number of files and directories listed.
-pub(super) const MOST: usize = 100_000;
+pub(super) const MAX_ENTRIES: usize = 100_000;
 
 /// A file or directory of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl ProjectEntry {
 
 /// Lists the files of a project, without the files that version control ignores, and without hidden files unless
 /// requested. After each file, `go_on` receives everything found so far and returns whether to continue.
-pub(super) fn walk(
+pub(super) fn list_files(
     root: &Path,
     hidden: bool,
     mut go_on: impl FnMut(&[ProjectEntry]) -> bool,
@@ -68,7 +68,7 @@ pub(super) fn walk(
         }
         let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
         entries.push(ProjectEntry::new(path, directory));
-        if entries.len() >= MOST || !go_on(&entries) {
+        if entries.len() >= MAX_ENTRIES || !go_on(&entries) {
             break;
         }
     }
@@ -97,7 +97,7 @@ mod tests {
             std::fs::write(root.join(file), "target/\n").unwrap();
         }
         let listed = |hidden| {
-            let entries = walk(root, hidden, |_| true);
+            let entries = list_files(root, hidden, |_| true);
             let mut shown: Vec<_> = entries.iter().map(|e| e.display_path.to_string()).collect();
             shown.sort();
             shown

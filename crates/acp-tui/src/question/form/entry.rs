@@ -7,9 +7,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::super::lines::{LineBreak, exact, wrap};
+use super::super::lines::{LineBreak, literal_line, wrap};
 use crate::draw_context::DrawContext;
-use crate::fuzzy::{self, FuzzyMatch, marked};
+use crate::fuzzy::{self, FuzzyMatch, highlight_matches};
 use crate::input::{InputOutcome, LineInput};
 
 /// The maximum length of a field's input, in bytes.
@@ -33,9 +33,9 @@ pub(super) struct FormEntry {
     field: FormField,
     state: FormEntryState,
     /// Whether to show errors: the user has typed into the entry or tried to submit it.
-    touched: bool,
+    shows_errors: bool,
     /// Whether inserted text was truncated because the limit was reached.
-    full: bool,
+    is_truncated: bool,
 }
 
 enum FormEntryState {
@@ -79,13 +79,13 @@ impl FormEntry {
             }
             kind => {
                 let mut input = match kind {
-                    FormFieldKind::Secret => LineInput::secret(MAX_INPUT_BYTES),
+                    FormFieldKind::Secret => LineInput::masked(MAX_INPUT_BYTES),
                     _ => LineInput::new(MAX_INPUT_BYTES),
                 };
                 // As received, not as shown, because it may be sent back.
                 let text = match &default {
                     Some(Value::String(text)) => text.clone(),
-                    Some(value) => field.show(value),
+                    Some(value) => field.format_value(value),
                     None => String::new(),
                 };
                 input.insert(&text, true);
@@ -95,8 +95,8 @@ impl FormEntry {
         Self {
             field,
             state,
-            touched: false,
-            full: false,
+            shows_errors: false,
+            is_truncated: false,
         }
     }
 
@@ -105,7 +105,7 @@ impl FormEntry {
     }
 
     /// Gives the entry the focus, which comes from the entry below or above.
-    pub(super) fn enter(&mut self, from_below: bool) {
+    pub(super) fn focus(&mut self, from_below: bool) {
         if let FormEntryState::Choice(list) = &mut self.state {
             list.cursor = match from_below {
                 true => list.matches.len().saturating_sub(1),
@@ -126,14 +126,14 @@ impl FormEntry {
                 };
                 let edit = match feed && lines {
                     true => input.insert("\n", true),
-                    false => input.key(key),
+                    false => input.handle_key(key),
                 };
                 match edit {
                     InputOutcome::Ignored => return FieldOutcome::Ignored,
                     InputOutcome::Moved => {}
                     edit => {
-                        self.touched = true;
-                        self.full = edit == InputOutcome::Full;
+                        self.shows_errors = true;
+                        self.is_truncated = edit == InputOutcome::Full;
                     }
                 }
                 FieldOutcome::Handled
@@ -146,12 +146,12 @@ impl FormEntry {
                     KeyCode::Backspace | KeyCode::Delete => None,
                     _ => return FieldOutcome::Ignored,
                 };
-                self.touched = true;
+                self.shows_errors = true;
                 FieldOutcome::Handled
             }
             FormEntryState::Choice(list) => {
                 let (key, touched) = list.key(key);
-                self.touched |= touched;
+                self.shows_errors |= touched;
                 key
             }
         }
@@ -161,8 +161,8 @@ impl FormEntry {
         let lines = matches!(self.field.kind(), FormFieldKind::Text);
         match &mut self.state {
             FormEntryState::Text(input) => {
-                self.touched = true;
-                self.full = input.insert(text, lines) == InputOutcome::Full;
+                self.shows_errors = true;
+                self.is_truncated = input.insert(text, lines) == InputOutcome::Full;
             }
             FormEntryState::Choice(list) if list.is_long() => {
                 list.filter.insert(text, false);
@@ -205,12 +205,12 @@ impl FormEntry {
 
     /// Returns the value to send. From then on, the entry shows its errors.
     pub(super) fn check(&mut self) -> Result<Option<Value>, String> {
-        self.touched = true;
+        self.shows_errors = true;
         self.value()
     }
 
     /// Builds the entry's lines. Also returns the cursor's position in them.
-    pub(super) fn lines(
+    pub(super) fn build_lines(
         &self,
         width: u16,
         focused: bool,
@@ -234,7 +234,7 @@ impl FormEntry {
         if self.field.is_required() {
             hints.push("required".to_owned());
         }
-        hints.extend(self.field.bounds());
+        hints.extend(self.field.describe_bounds());
         hints.extend(self.key_hint(focused));
         if !hints.is_empty() {
             let hints = format!("  {}", hints.join(" · "));
@@ -258,7 +258,7 @@ impl FormEntry {
             FormEntryState::Text(input) => {
                 let room = inner.min(72);
                 let style = theme.text.add_modifier(Modifier::UNDERLINED);
-                let (text, column) = input.view(room, style);
+                let (text, column) = input.visible_part(room, style);
                 let blank = usize::from(room).saturating_sub(text.width());
                 cursor = focused.then_some((lines.len(), 2 + column));
                 let blank = Span::styled(" ".repeat(blank), style);
@@ -272,9 +272,9 @@ impl FormEntry {
                 cursor = at.map(|(line, column)| (first + line, 2 + column));
             }
         }
-        let wrong = self.value().err().filter(|_| self.touched);
+        let wrong = self.value().err().filter(|_| self.shows_errors);
         let full = format!("Truncated: the limit is {MAX_INPUT_BYTES} bytes.");
-        for wrong in wrong.into_iter().chain(self.full.then_some(full)) {
+        for wrong in wrong.into_iter().chain(self.is_truncated.then_some(full)) {
             let mut spans = vec![Span::styled("  ✗ ", theme.bad)];
             spans.push(Span::styled(wrong, theme.bad));
             lines.extend(wrap(&spans, LineBreak::Words, 4, width));
@@ -313,7 +313,7 @@ impl ChoiceList {
         let mut list = Self {
             titles: choices
                 .iter()
-                .map(|c| literal::literal_line(&c.title))
+                .map(|c| literal::escape_line(&c.title))
                 .collect(),
             chosen,
             many,
@@ -362,7 +362,7 @@ impl ChoiceList {
                 return (FieldOutcome::Next, true);
             }
             KeyCode::Up | KeyCode::Down => return (FieldOutcome::Ignored, false),
-            _ if self.is_long() => match self.filter.key(key) {
+            _ if self.is_long() => match self.filter.handle_key(key) {
                 InputOutcome::Ignored => return (FieldOutcome::Ignored, false),
                 InputOutcome::Moved => {}
                 InputOutcome::Changed | InputOutcome::Full => self.search(),
@@ -409,7 +409,7 @@ impl ChoiceList {
         let mut cursor = None;
         if self.is_long() {
             let room = width.saturating_sub(2).max(1);
-            let (text, column) = self.filter.view(room, theme.text);
+            let (text, column) = self.filter.visible_part(room, theme.text);
             cursor = Some((0, 2 + column));
             lines.push(Line::from(vec![Span::styled("> ", theme.accent), text]));
         }
@@ -469,12 +469,18 @@ impl ChoiceList {
         let style = if chosen { theme.strong } else { theme.text };
         let mut spans = vec![Span::styled(mark, style)];
         let title = self.titles.get(found.index).map_or("", String::as_str);
-        spans.extend(marked(title, 0, &found.letters, style, theme.matched));
+        spans.extend(highlight_matches(
+            title,
+            0,
+            &found.letters,
+            style,
+            theme.matched,
+        ));
         let description = field.choices().get(found.index);
         let description = description.and_then(|choice| choice.description.as_deref());
         if let Some(description) = description {
             spans.push(Span::styled(" – ", theme.dim));
-            spans.extend(exact(description, theme.dim, theme));
+            spans.extend(literal_line(description, theme.dim, theme));
         }
         spans
     }

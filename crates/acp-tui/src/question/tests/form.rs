@@ -77,7 +77,7 @@ fn a_form_is_filled_in() {
     shown.control('u');
     shown.keys("18");
     shown.key(KeyCode::Enter);
-    shown.view.paste("s3same", shown.now);
+    shown.view.handle_paste("s3same", shown.now);
     let screen = shown.screen();
     assert!(
         screen.contains("••••••") && !screen.contains("s3same"),

@@ -51,13 +51,13 @@ impl ShownQuestion {
     fn key(&mut self, code: KeyCode) -> QuestionOutcome {
         self.draw(80, 24);
         self.view
-            .key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
+            .handle_key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
     }
 
     fn control(&mut self, c: char) -> QuestionOutcome {
         self.draw(80, 24);
         let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-        self.view.key(key, self.now)
+        self.view.handle_key(key, self.now)
     }
 
     fn keys(&mut self, keys: &str) {

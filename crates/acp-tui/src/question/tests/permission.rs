@@ -176,19 +176,28 @@ fn what_is_typed_on_answers_nothing() {
     let at = |ms| now + Duration::from_millis(ms);
     let key = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
     let mut view = QuestionView::new(asked(command("make")), "a", now);
-    assert!(matches!(view.key(key('y'), at(0)), QuestionOutcome::Early));
     assert!(matches!(
-        view.key(key('a'), at(250)),
+        view.handle_key(key('y'), at(0)),
+        QuestionOutcome::Early
+    ));
+    assert!(matches!(
+        view.handle_key(key('a'), at(250)),
         QuestionOutcome::Early
     ));
     // Still early: the user has not paused.
     assert!(matches!(
-        view.key(key('y'), at(450)),
+        view.handle_key(key('y'), at(450)),
         QuestionOutcome::Early
     ));
     let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
-    assert!(matches!(view.key(enter, at(700)), QuestionOutcome::Early));
-    assert!(matches!(view.paste("yyy", at(720)), QuestionOutcome::Early));
+    assert!(matches!(
+        view.handle_key(enter, at(700)),
+        QuestionOutcome::Early
+    ));
+    assert!(matches!(
+        view.handle_paste("yyy", at(720)),
+        QuestionOutcome::Early
+    ));
     let mut shown = ShownQuestion {
         view,
         now: at(900),
@@ -202,20 +211,23 @@ fn what_is_typed_on_answers_nothing() {
     // Scrolling and leaving always work.
     let page = KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE);
     assert!(matches!(
-        shown.view.key(page, at(910)),
+        shown.view.handle_key(page, at(910)),
         QuestionOutcome::Changed
     ));
     assert!(matches!(shown.key(KeyCode::Esc), QuestionOutcome::Ignored));
     // After a pause the question has the keys, and from then on each key counts.
     assert!(matches!(
-        shown.view.key(key('q'), at(1020)),
+        shown.view.handle_key(key('q'), at(1020)),
         QuestionOutcome::Changed
     ));
     assert!(!shown.screen().contains("too soon"));
-    assert_eq!(chosen(&shown.view.key(key('y'), at(1040))), Some("once"));
+    assert_eq!(
+        chosen(&shown.view.handle_key(key('y'), at(1040))),
+        Some("once")
+    );
     shown.view.on_shown(at(2000));
     assert!(matches!(
-        shown.view.key(key('y'), at(2100)),
+        shown.view.handle_key(key('y'), at(2100)),
         QuestionOutcome::Early
     ));
 }

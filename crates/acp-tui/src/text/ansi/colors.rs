@@ -6,15 +6,15 @@ use crate::theme::{Colors, Theme};
 
 /// The colors and attributes of terminal text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct TextStyleState {
+pub(super) struct CellStyle {
     fg: Option<Color>,
     bg: Option<Color>,
     modifiers: Modifier,
 }
 
-impl TextStyleState {
+impl CellStyle {
     /// Returns the style of a cell.
-    pub(super) fn of(cell: &vt100::Cell) -> Self {
+    pub(super) fn from_cell(cell: &vt100::Cell) -> Self {
         let mut modifiers = Modifier::empty();
         modifiers.set(Modifier::BOLD, cell.bold());
         modifiers.set(Modifier::DIM, cell.dim());
@@ -98,8 +98,8 @@ impl TextStyleState {
 /// Splits a scrolled-off row into pieces with their styles.
 ///
 /// Such a row contains only text and the style sequences that the screen writes.
-pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, TextStyleState)> {
-    let mut look = TextStyleState::default();
+pub(super) fn styled_pieces(row: &str) -> impl Iterator<Item = (String, CellStyle)> {
+    let mut look = CellStyle::default();
     row.split("\u{1b}[").enumerate().map(move |(n, piece)| {
         let text = match piece.split_once('m') {
             Some((parameters, text)) if n > 0 => {

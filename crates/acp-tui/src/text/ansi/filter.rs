@@ -31,7 +31,7 @@ enum AnsiState {
 
 impl AnsiFilter {
     /// Filters the next piece of output.
-    pub(super) fn text(&mut self, piece: &str) -> String {
+    pub(super) fn filter_text(&mut self, piece: &str) -> String {
         let mut out = String::with_capacity(piece.len() + piece.len() / 16);
         for c in piece.chars() {
             self.state = self.next_state(c, &mut out);

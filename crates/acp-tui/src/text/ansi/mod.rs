@@ -20,7 +20,7 @@ use unicode_width::UnicodeWidthStr as _;
 use vt100::capture::{BasicFormattedCaptureState, RowContents};
 use vt100::{Callbacks, Parser};
 
-use self::colors::TextStyleState;
+use self::colors::CellStyle;
 use self::filter::AnsiFilter;
 use super::columns::pluralize;
 use crate::Theme;
@@ -95,7 +95,7 @@ impl TerminalText {
             // More was printed than is stored. What was read before has scrolled off.
             *self = Self::with_size(size, terminal.cleared_at());
             self.read_len = start;
-            self.parser.callbacks_mut().lost = true;
+            self.parser.callbacks_mut().has_lost_output = true;
         }
         let until = Instant::now() + FRAME_BUDGET;
         let mut rest = output.as_str();
@@ -105,7 +105,7 @@ impl TerminalText {
                 end += 1;
             }
             let (piece, after) = rest.split_at(end);
-            let clean = self.filter.text(piece);
+            let clean = self.filter.filter_text(piece);
             self.parser.process(clean.as_bytes());
             self.read_len += piece.len() as u64;
             rest = after;
@@ -138,7 +138,7 @@ impl TerminalText {
             }
             let n = n - first;
             Some(match scrolled.rows.get(n) {
-                Some(row) => self.render_line(colors::pieces(row), theme),
+                Some(row) => self.render_line(colors::styled_pieces(row), theme),
                 None => {
                     let row = u16::try_from(n - scrolled.rows.len()).ok()?;
                     let looks = self.row_pieces(row);
@@ -168,12 +168,12 @@ impl TerminalText {
     }
 
     /// Returns the styled pieces of a screen row, without the empty cells at its end.
-    fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, TextStyleState)> {
+    fn row_pieces(&self, row: u16) -> impl Iterator<Item = (&str, CellStyle)> {
         let screen = self.parser.screen();
         let (_, columns) = screen.size();
         let shown = move |column: u16| {
             let cell = screen.cell(row, column)?;
-            let look = TextStyleState::of(cell);
+            let look = CellStyle::from_cell(cell);
             if cell.is_wide_continuation() {
                 return Some(("", look));
             }
@@ -196,7 +196,7 @@ impl TerminalText {
     /// Builds a line from styled pieces.
     fn render_line(
         &self,
-        pieces: impl Iterator<Item = (String, TextStyleState)>,
+        pieces: impl Iterator<Item = (String, CellStyle)>,
         theme: &Theme,
     ) -> Line<'static> {
         let mut line = Line::default();
@@ -265,14 +265,14 @@ struct Scrollback {
     /// The number of rows that were dropped before these.
     dropped_rows: usize,
     /// Whether output before those rows was lost.
-    lost: bool,
+    has_lost_output: bool,
 }
 
 impl Scrollback {
     /// Returns the note to show above the rows, if there is one. `more` counts further rows that are not shown.
     fn earlier_note(&self, more: usize) -> Option<String> {
         let count = self.dropped_rows + more;
-        match (self.lost, count) {
+        match (self.has_lost_output, count) {
             (false, 0) => None,
             (true, 0) => Some("⋯ earlier output dropped".to_owned()),
             (true, _) => Some(format!("⋯ more than {}", pluralize(count, "earlier line"))),

@@ -10,10 +10,10 @@ use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 use crate::text::columns::{group_thousands, pluralize};
 
 /// The maximum total size of the two texts to compare, in bytes.
-pub(super) const LARGEST: usize = 4 * 1024 * 1024;
+pub(super) const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 
 /// The number of context lines around a change.
-const CONTEXT: usize = acp_host::question::CONTEXT;
+const CONTEXT: usize = acp_host::question::CONTEXT_LINES;
 
 /// The maximum length of text to compare word by word, in bytes. Longer text was probably rewritten.
 const MAX_WORD_DIFF_BYTES: usize = 64 * 1024;
@@ -76,33 +76,33 @@ pub(super) enum DiffRowKind {
 
 impl<'t> FileDiff<'t> {
     /// Creates a diff from a change that the agent reported without the file's texts.
-    pub(super) fn from_statement(change: &FileChange) -> Self {
+    pub(super) fn from_report(change: &FileChange) -> Self {
         let mut file = Self {
             path: change.path.clone(),
             ..Self::default()
         };
         let from = change.old_path.as_deref().unwrap_or_default();
         match &change.operation {
-            FileOperation::Add => file.note("new file"),
-            FileOperation::Delete => file.note("deleted"),
-            FileOperation::Modify if change.texts.is_none() => file.note("changed"),
-            FileOperation::Move => file.note(format!("moved from {from}")),
-            FileOperation::Copy => file.note(format!("copied from {from}")),
-            FileOperation::Unknown(name) => file.note(name.as_str()),
+            FileOperation::Add => file.add_note("new file"),
+            FileOperation::Delete => file.add_note("deleted"),
+            FileOperation::Modify if change.texts.is_none() => file.add_note("changed"),
+            FileOperation::Move => file.add_note(format!("moved from {from}")),
+            FileOperation::Copy => file.add_note(format!("copied from {from}")),
+            FileOperation::Unknown(name) => file.add_note(name.as_str()),
             _ => {}
         }
-        file.note_type(change);
+        file.add_type_note(change);
         file
     }
 
     /// Creates a diff from the old and the new text of a file. Texts larger than `largest` bytes are not compared.
-    pub(super) fn of_texts(
+    pub(super) fn from_texts(
         change: &FileChange,
         texts: &'t FileTexts,
         until: Instant,
         largest: usize,
     ) -> Self {
-        let mut file = Self::from_statement(change);
+        let mut file = Self::from_report(change);
         let old = texts.old.as_deref().unwrap_or_default();
         if texts.old.is_some() && old.len() + texts.new.len() > largest {
             file.remarks.push(format!(
@@ -155,7 +155,7 @@ impl<'t> FileDiff<'t> {
     }
 
     /// Adds a note beside the path.
-    pub(super) fn note(&mut self, note: impl Into<String>) {
+    pub(super) fn add_note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !note.is_empty() && !self.notes.contains(&note) {
             self.notes.push(note);
@@ -163,11 +163,11 @@ impl<'t> FileDiff<'t> {
     }
 
     /// Adds a note with the file's type, if it is not text.
-    pub(super) fn note_type(&mut self, change: &FileChange) {
+    pub(super) fn add_type_note(&mut self, change: &FileChange) {
         match &change.file_type {
             None | Some(DiffFileType::Text) => {}
-            Some(DiffFileType::Symlink) => self.note("symbolic link"),
-            Some(other) => self.note(other.as_str()),
+            Some(DiffFileType::Symlink) => self.add_note("symbolic link"),
+            Some(other) => self.add_note(other.as_str()),
         }
     }
 
@@ -186,12 +186,12 @@ impl<'t> FileDiff<'t> {
     }
 
     /// Returns the number of changed lines.
-    pub(super) fn changed(&self) -> usize {
+    pub(super) fn changed_line_count(&self) -> usize {
         self.added + self.removed
     }
 
     /// Returns whether the change only adds lines or only removes lines.
-    pub(super) fn one_sided_note(&self) -> bool {
+    pub(super) fn is_one_sided(&self) -> bool {
         let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
         let mut kinds = rows.map(|row| row.kind);
         let first = kinds.next();
@@ -200,7 +200,7 @@ impl<'t> FileDiff<'t> {
 
     /// Returns a note about the changed lines that are not shown, if there are any.
     pub(super) fn hidden_lines_note(&self, shown: usize) -> Option<String> {
-        let left = self.changed().saturating_sub(shown);
+        let left = self.changed_line_count().saturating_sub(shown);
         let more = if shown > 0 { "more " } else { "" };
         (left > 0).then(|| {
             format!(

@@ -16,12 +16,12 @@ use acp::v2::DiffPatchFormat;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use self::change::{FileDiff, LARGEST};
+use self::change::{FileDiff, MAX_DIFF_BYTES};
 use self::paint::DiffPainter;
 use self::patch::PatchPart;
 use crate::Theme;
 use crate::text::columns::{
-    LINE, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
+    MAX_LINE_CHARS, VisibleLine, break_rows, group_thousands, make_visible, pluralize,
 };
 
 /// The maximum number of changed lines shown. The rest are only counted.
@@ -125,14 +125,14 @@ fn diff_with_budget(
     let mut named = Vec::new();
     if let Some(patch) = &of.diff.patch {
         if patch.format == DiffPatchFormat::GitPatch {
-            for part in patch::parts(&patch.text) {
+            for part in patch::parse_parts(&patch.text) {
                 match part {
                     PatchPart::Line(line) => shown.push_remark(line),
                     PatchPart::File(mut file) => {
                         let changes = &of.diff.changes;
                         if let Some(change) = changes.iter().find(|change| change.path == file.path)
                         {
-                            file.note_type(change);
+                            file.add_type_note(change);
                         }
                         named.push(file.path.clone());
                         shown.push_file(&file);
@@ -148,11 +148,15 @@ fn diff_with_budget(
     for change in &of.diff.changes {
         match &change.texts {
             Some(texts) => {
-                let largest = if of.shows_all { usize::MAX } else { LARGEST };
-                shown.push_file(&FileDiff::of_texts(change, texts, for_lines, largest));
+                let largest = if of.shows_all {
+                    usize::MAX
+                } else {
+                    MAX_DIFF_BYTES
+                };
+                shown.push_file(&FileDiff::from_texts(change, texts, for_lines, largest));
             }
             None if of.shows_all || !named.contains(&change.path) => {
-                shown.push_file(&FileDiff::from_statement(change))
+                shown.push_file(&FileDiff::from_report(change))
             }
             None => {}
         }
@@ -191,17 +195,17 @@ impl DiffOutput<'_> {
         self.push_header(file);
         let changed_before = self.remaining;
         let mut paint = DiffPainter::new(file, self.theme, self.words_deadline, self.max_chars());
-        let side_by_side = self.side_by_side && !file.one_sided_note();
+        let side_by_side = self.side_by_side && !file.is_one_sided();
         for hunk in &file.hunks {
             if self.remaining == 0 {
                 break;
             }
-            let rows = paint.hunk(hunk, &mut self.remaining);
+            let rows = paint.paint_hunk(hunk, &mut self.remaining);
             self.push_gap(hunk.lines_before, hunk.title);
             self.lines.extend(if side_by_side {
-                side_by_side::lines(&rows, paint.digits(), self.width, self.theme)
+                side_by_side::render_lines(&rows, paint.digits(), self.width, self.theme)
             } else {
-                unified::lines(&rows, paint.digits(), self.width, self.theme)
+                unified::render_lines(&rows, paint.digits(), self.width, self.theme)
             });
         }
         if let Some(text) = file.hidden_lines_note(changed_before - self.remaining) {
@@ -216,7 +220,11 @@ impl DiffOutput<'_> {
 
     /// Returns the maximum number of characters shown per line.
     fn max_chars(&self) -> usize {
-        if self.shows_all { usize::MAX } else { LINE }
+        if self.shows_all {
+            usize::MAX
+        } else {
+            MAX_LINE_CHARS
+        }
     }
 
     /// Adds the file's header: path, notes, and numbers of changed lines.
@@ -239,7 +247,7 @@ impl DiffOutput<'_> {
         }
         let added = format!(" +{}", group_thousands(file.added));
         let removed = format!(" -{}", group_thousands(file.removed));
-        if file.changed() > 0 {
+        if file.changed_line_count() > 0 {
             pieces.push((" ", theme.text));
         }
         if file.added > 0 {

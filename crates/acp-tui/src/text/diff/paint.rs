@@ -38,13 +38,13 @@ pub(super) struct DiffPainter<'a, 't> {
     deadline: Instant,
     /// The maximum number of characters shown per line.
     max_chars: usize,
-    returns: bool,
+    shows_carriage_returns: bool,
     digits: usize,
     /// Highlighted lines by line number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
     /// Whether highlighting of the whole file is pending. Until then, hunks are not highlighted on their own, because
     /// that would give other colors.
-    waits: bool,
+    is_pending: bool,
 }
 
 impl<'a, 't> DiffPainter<'a, 't> {
@@ -62,10 +62,10 @@ impl<'a, 't> DiffPainter<'a, 't> {
             theme,
             deadline: until,
             max_chars: longest,
-            returns: file.shows_carriage_returns(),
+            shows_carriage_returns: file.shows_carriage_returns(),
             digits: largest.to_string().len(),
             code: [HashMap::new(), HashMap::new()],
-            waits: false,
+            is_pending: false,
         };
         if let Some((old, new)) = &file.texts {
             for (side, lines) in [old, new].into_iter().enumerate() {
@@ -83,7 +83,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
     }
 
     /// Styles the lines of a hunk, but at most `left` changed lines.
-    pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
+    pub(super) fn paint_hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<PaintedRow> {
         let mut count = 0;
         for row in &hunk.rows {
             if row.kind != DiffRowKind::Context {
@@ -98,7 +98,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
         for side in 0..2 {
             let of_side = || rows.iter().filter(|row| row.is_on_side(side));
             let known = |row: &DiffRow<'_>| self.code_line(side, row).is_some();
-            if !self.waits && !of_side().all(known) {
+            if !self.is_pending && !of_side().all(known) {
                 self.highlight_lines(side, of_side().map(|row| (row.text, row.number(side))));
             }
         }
@@ -143,7 +143,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
     /// Returns the visible part of a line. A carriage return at the end is visible only if carriage returns are shown.
     fn visible_part<'l>(&self, text: &'l str) -> &'l str {
         match text.strip_suffix('\r') {
-            Some(text) if !self.returns => text,
+            Some(text) if !self.shows_carriage_returns => text,
             _ => text,
         }
     }
@@ -173,7 +173,7 @@ impl<'a, 't> DiffPainter<'a, 't> {
             (Some(lines), Some(code)) => {
                 code.extend(numbers.into_iter().zip(lines.iter().cloned()))
             }
-            _ => self.waits = self.file.texts.is_some(),
+            _ => self.is_pending = self.file.texts.is_some(),
         }
     }
 }

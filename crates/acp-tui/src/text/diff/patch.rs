@@ -11,7 +11,7 @@ pub(super) enum PatchPart<'t> {
 }
 
 /// Splits a patch into its parts.
-pub(super) fn parts(patch: &str) -> Vec<PatchPart<'_>> {
+pub(super) fn parse_parts(patch: &str) -> Vec<PatchPart<'_>> {
     let mut reader = PatchReader::default();
     for line in patch.split_inclusive('\n') {
         let text = line.strip_suffix('\n').unwrap_or(line);
@@ -81,30 +81,32 @@ impl<'t> PatchReader<'t> {
             other => Some(format!("mode {other}")),
         };
         if let Some(mode) = line.strip_prefix("new file mode ") {
-            file.note("new file");
-            special(mode).into_iter().for_each(|note| file.note(note));
+            file.add_note("new file");
+            special(mode)
+                .into_iter()
+                .for_each(|note| file.add_note(note));
         } else if let Some(mode) = line.strip_prefix("deleted file mode ") {
-            file.note("deleted");
+            file.add_note("deleted");
             special(mode)
                 .filter(|_| mode != "100755")
                 .into_iter()
-                .for_each(|note| file.note(note));
+                .for_each(|note| file.add_note(note));
         } else if let Some(mode) = line.strip_prefix("old mode ") {
             self.old_mode = Some(mode);
         } else if let Some(mode) = line.strip_prefix("new mode ") {
             let old = self.old_mode.take().unwrap_or("?");
-            file.note(format!("mode {old} → {mode}"));
+            file.add_note(format!("mode {old} → {mode}"));
         } else if let Some(path) = line.strip_prefix("rename from ") {
-            file.note(format!("moved from {}", unquote(path)));
+            file.add_note(format!("moved from {}", unquote(path)));
         } else if let Some(path) = line.strip_prefix("copy from ") {
-            file.note(format!("copied from {}", unquote(path)));
+            file.add_note(format!("copied from {}", unquote(path)));
         } else if let Some(path) = line
             .strip_prefix("rename to ")
             .or_else(|| line.strip_prefix("copy to "))
         {
             file.path = unquote(path);
         } else if line.starts_with("Binary files ") || line == "GIT binary patch" {
-            file.note("binary");
+            file.add_note("binary");
         } else {
             return line.is_empty()
                 || ["index ", "similarity index ", "dissimilarity index "]

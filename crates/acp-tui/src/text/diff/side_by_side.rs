@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::change::DiffRowKind;
 use super::paint::PaintedRow;
-use super::unified::block;
+use super::unified::render_block;
 use crate::Theme;
 use crate::text::columns::TextRow;
 
@@ -13,7 +13,7 @@ use crate::text::columns::TextRow;
 const SIDE_SEPARATOR: &str = "│";
 
 /// Lays out a hunk. `digits` is the width of the largest line number.
-pub(super) fn lines(
+pub(super) fn render_lines(
     rows: &[PaintedRow],
     digits: usize,
     width: usize,
@@ -79,5 +79,5 @@ fn render_half(
         Some(number) if first && numbers > 0 => format!("{number:>digits$} "),
         _ => " ".repeat(numbers),
     };
-    block(row, gutter, numbers, width, theme)
+    render_block(row, gutter, numbers, width, theme)
 }

@@ -12,7 +12,7 @@ use crate::text::columns::{TextRow, break_rows};
 const MIN_CODE_WIDTH: usize = 20;
 
 /// Lays out a hunk. `digits` is the width of the largest line number.
-pub(super) fn lines(
+pub(super) fn render_lines(
     rows: &[PaintedRow],
     digits: usize,
     width: usize,
@@ -39,7 +39,7 @@ pub(super) fn lines(
                 " ".repeat(numbers)
             }
         };
-        let block = block(row, gutter, numbers, width, theme);
+        let block = render_block(row, gutter, numbers, width, theme);
         lines.extend(block.into_iter().map(|row| Line::from(row.spans)));
     }
     lines
@@ -49,7 +49,7 @@ pub(super) fn lines(
 ///
 /// The rows have the gutter, the sign and the text; a last one says if no line feed ends the line. `numbers` is the
 /// width of the strings that `gutter` returns for the first row and for the others.
-pub(super) fn block(
+pub(super) fn render_block(
     row: &PaintedRow,
     gutter: impl Fn(bool) -> String,
     numbers: usize,

@@ -41,9 +41,9 @@ struct HighlightWork {
     lines: usize,
     bytes: usize,
     /// Whether more lines were pushed than the limits allow.
-    full: bool,
+    is_full: bool,
     /// Whether the code is queued or being highlighted.
-    queued: bool,
+    is_queued: bool,
 }
 
 /// A [`Language`] with owned data.
@@ -84,8 +84,8 @@ impl HighlightedCode {
             finished_lines: Vec::new(),
             lines: 0,
             bytes: 0,
-            full: false,
-            queued: false,
+            is_full: false,
+            is_queued: false,
         }))))
     }
 
@@ -95,12 +95,12 @@ impl HighlightedCode {
         let mut work = lock(&self.0);
         work.lines += 1;
         work.bytes += line.len();
-        work.full |= line.len() > MAX_LINE || work.lines > MAX_LINES || work.bytes > MAX_BYTES;
-        if work.full {
+        work.is_full |= line.len() > MAX_LINE || work.lines > MAX_LINES || work.bytes > MAX_BYTES;
+        if work.is_full {
             return false;
         }
         work.pending_lines.push_back(line.to_owned());
-        self.queue(work);
+        self.enqueue(work);
         true
     }
 
@@ -115,14 +115,14 @@ impl HighlightedCode {
             Err(TryLockError::WouldBlock) => return Vec::new(),
         };
         let done = std::mem::take(&mut work.finished_lines);
-        self.queue(work);
+        self.enqueue(work);
         done
     }
 
     /// Queues the code for the thread, if it has pending lines and is not queued yet.
-    fn queue(&self, mut work: MutexGuard<'_, HighlightWork>) {
-        if !work.pending_lines.is_empty() && !work.queued {
-            work.queued = true;
+    fn enqueue(&self, mut work: MutexGuard<'_, HighlightWork>) {
+        if !work.pending_lines.is_empty() && !work.is_queued {
+            work.is_queued = true;
             drop(work);
             highlight_thread().add(Arc::downgrade(&self.0));
         }
@@ -149,7 +149,7 @@ static HIGHLIGHT_COUNT: AtomicU64 = AtomicU64::new(0);
 /// Returns how many times new highlighting has become available.
 ///
 /// While it stays the same, there is nothing new to take.
-pub(crate) fn painted() -> u64 {
+pub(crate) fn highlight_count() -> u64 {
     HIGHLIGHT_COUNT.load(Ordering::Acquire)
 }
 
@@ -188,7 +188,7 @@ impl HighlightThread {
         drop(waiting);
         self.changed.notify_all();
         if let Some(left) = left.and_then(|left| left.upgrade()) {
-            lock(&left).queued = false;
+            lock(&left).is_queued = false;
         }
     }
 
@@ -244,7 +244,7 @@ fn highlight_code(code: &Arc<Mutex<HighlightWork>>) {
         }
     }
     work.highlighter = highlighter;
-    work.queued = false;
+    work.is_queued = false;
 }
 
 /// A text that was requested as a whole, and its highlighting.

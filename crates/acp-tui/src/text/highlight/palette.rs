@@ -75,7 +75,7 @@ const fn ansi_color(index: u8) -> highlighting::Color {
 const DIM: highlighting::Color = ansi_color(u8::MAX);
 
 /// Returns the theme that uses the terminal's own colors.
-pub(super) fn ansi() -> highlighting::Theme {
+pub(super) fn ansi_theme() -> highlighting::Theme {
     const SCOPES: [(&str, highlighting::Color); 8] = [
         ("comment, markup.quote, meta.diff.range", DIM),
         (

@@ -5,10 +5,10 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::code::PendingCode;
-use super::inline::{InlineText, address};
+use super::inline::{InlineText, format_url};
 use super::table::MarkdownTable;
 use super::{code, parser_options};
-use crate::text::wrap::{LineIndent, width_of, wrap_into};
+use crate::text::wrap::{LineIndent, line_width, wrap_into};
 use crate::theme::Theme;
 
 /// The maximum depth at which lists and quotations are indented further. Deeper levels are indented like this one.
@@ -28,7 +28,7 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> R
         .reference_definitions()
         .iter()
         .map(|(label, definition)| {
-            let to = address(&definition.dest);
+            let to = format_url(&definition.dest);
             (definition.span.start, format!("[{label}]: {to}"))
         })
         .collect();
@@ -39,10 +39,10 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> R
         if depth == 0 && !matches!(event, Event::End(_)) {
             while let Some((_, definition)) = definitions.pop_if(|(start, _)| *start < range.start)
             {
-                writer.put_definition(definition);
+                writer.push_definition(definition);
             }
-            writer.blank |= writer.defined;
-            writer.defined = false;
+            writer.needs_blank_line |= writer.ends_with_definition;
+            writer.ends_with_definition = false;
         }
         match event {
             Event::Start(_) => depth += 1,
@@ -53,7 +53,7 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> R
     }
     writer.flush();
     while let Some((_, definition)) = definitions.pop() {
-        writer.put_definition(definition);
+        writer.push_definition(definition);
     }
     RenderedUnit {
         lines: writer.out,
@@ -71,9 +71,9 @@ struct BlockRenderer<'a> {
     lists: Vec<Option<u64>>,
     inline: InlineText<'a>,
     /// Whether to insert an empty line before the next line.
-    blank: bool,
+    needs_blank_line: bool,
     /// Whether the last line is a definition.
-    defined: bool,
+    ends_with_definition: bool,
     /// The code or HTML that is being collected.
     literal: Option<(LiteralBlock, String)>,
     table: Option<MarkdownTable>,
@@ -89,9 +89,9 @@ enum LiteralBlock {
 struct BlockLevel {
     indent: LineIndent,
     /// Whether the level already has content.
-    begun: bool,
+    has_content: bool,
     /// Whether the level is an item of a loose list, which has empty lines between its items.
-    loose: bool,
+    is_loose: bool,
 }
 
 impl<'a> BlockRenderer<'a> {
@@ -103,8 +103,8 @@ impl<'a> BlockRenderer<'a> {
             levels: Vec::new(),
             lists: Vec::new(),
             inline: InlineText::new(theme),
-            blank: false,
-            defined: false,
+            needs_blank_line: false,
+            ends_with_definition: false,
             literal: None,
             table: None,
             settled,
@@ -118,23 +118,23 @@ impl<'a> BlockRenderer<'a> {
             Event::End(tag) => self.end_tag(tag),
             Event::Text(text) => match &mut self.literal {
                 Some((_, gathered)) => gathered.push_str(&text),
-                None => self.inline.text(&text),
+                None => self.inline.push_text(&text),
             },
-            Event::Code(code) => self.inline.code(&code),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.inline.text(&text),
+            Event::Code(code) => self.inline.push_code(&code),
+            Event::InlineMath(text) | Event::DisplayMath(text) => self.inline.push_text(&text),
             Event::Html(html) => match &mut self.literal {
                 Some((_, gathered)) => gathered.push_str(&html),
-                None => self.inline.html(&html),
+                None => self.inline.push_html(&html),
             },
-            Event::InlineHtml(html) => self.inline.html(&html),
-            Event::FootnoteReference(label) => self.inline.text(&format!("[^{label}]")),
-            Event::SoftBreak => self.inline.text(" "),
+            Event::InlineHtml(html) => self.inline.push_html(&html),
+            Event::FootnoteReference(label) => self.inline.push_text(&format!("[^{label}]")),
+            Event::SoftBreak => self.inline.push_text(" "),
             Event::HardBreak => self.inline.hard_break(),
             Event::Rule => {
                 self.flush();
                 let rule = "─".repeat(self.available_width());
-                self.put(&Line::styled(rule, self.theme.border));
-                self.blank = true;
+                self.push_line(&Line::styled(rule, self.theme.border));
+                self.needs_blank_line = true;
             }
             Event::TaskListMarker(done) => {
                 let (mark, style) = if done {
@@ -142,7 +142,7 @@ impl<'a> BlockRenderer<'a> {
                 } else {
                     ("[ ] ", self.theme.text)
                 };
-                if let Some(level) = self.levels.last_mut().filter(|level| !level.begun) {
+                if let Some(level) = self.levels.last_mut().filter(|level| !level.has_content) {
                     level.indent = hanging_indent(mark, style);
                 }
             }
@@ -175,7 +175,7 @@ impl<'a> BlockRenderer<'a> {
                     rest: bar,
                 });
                 if let Some(kind) = kind {
-                    self.put(&self.render_alert(kind));
+                    self.push_line(&self.render_alert(kind));
                 }
                 self.inline.push(self.theme.quote);
             }
@@ -210,7 +210,7 @@ impl<'a> BlockRenderer<'a> {
             Tag::Table(alignments) => self.table = Some(MarkdownTable::new(alignments)),
             Tag::Paragraph if !self.lists.is_empty() => {
                 if let Some(level) = self.levels.last_mut() {
-                    level.loose = true;
+                    level.is_loose = true;
                 }
             }
             _ => {}
@@ -229,7 +229,7 @@ impl<'a> BlockRenderer<'a> {
             TagEnd::TableCell => {
                 let cell = self.inline.take();
                 if let Some(table) = &mut self.table {
-                    table.cell(cell);
+                    table.push_cell(cell);
                 }
             }
             TagEnd::TableHead | TagEnd::TableRow => {
@@ -239,44 +239,44 @@ impl<'a> BlockRenderer<'a> {
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    for line in table.lines(self.available_width(), self.theme) {
-                        self.put(&line);
+                    for line in table.render(self.available_width(), self.theme) {
+                        self.push_line(&line);
                     }
                 }
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             TagEnd::Paragraph => {
                 self.flush();
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             TagEnd::Heading(_) => {
                 self.flush();
                 self.inline.pop();
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             TagEnd::BlockQuote(_) => {
                 self.flush();
                 self.inline.pop();
                 self.leave_level();
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 self.flush_literal();
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             TagEnd::List(_) => {
                 self.lists.pop();
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             TagEnd::Item => {
                 self.flush();
                 let loose = self.leave_level();
-                self.blank = loose;
+                self.needs_blank_line = loose;
             }
             TagEnd::FootnoteDefinition => {
                 self.flush();
                 self.leave_level();
-                self.blank = true;
+                self.needs_blank_line = true;
             }
             _ => {}
         }
@@ -304,23 +304,23 @@ impl<'a> BlockRenderer<'a> {
     fn enter_level(&mut self, indent: LineIndent) {
         self.levels.push(BlockLevel {
             indent,
-            begun: false,
-            loose: false,
+            has_content: false,
+            is_loose: false,
         });
     }
 
     /// Leaves a level and returns whether it was loose. An empty level still gets its bullet or bar.
     fn leave_level(&mut self) -> bool {
-        if self.levels.last().is_some_and(|level| !level.begun) {
-            self.put(&Line::default());
+        if self.levels.last().is_some_and(|level| !level.has_content) {
+            self.push_line(&Line::default());
         }
-        self.levels.pop().is_some_and(|level| level.loose)
+        self.levels.pop().is_some_and(|level| level.is_loose)
     }
 
     /// Lays out the collected text.
     fn flush(&mut self) {
         for line in self.inline.take() {
-            self.put(&line);
+            self.push_line(&line);
         }
     }
 
@@ -331,12 +331,12 @@ impl<'a> BlockRenderer<'a> {
         match kind {
             LiteralBlock::Html => {
                 for line in text.lines() {
-                    self.put(&Line::styled(line.to_owned(), self.theme.dim));
+                    self.push_line(&Line::styled(line.to_owned(), self.theme.dim));
                 }
             }
             LiteralBlock::Code(info) => {
-                self.put(&code::top(&info, self.theme));
-                let edge = code::edge(self.theme);
+                self.push_line(&code::render_top(&info, self.theme));
+                let edge = code::line_indent(self.theme);
                 let mut waiting = None;
                 if self.settled {
                     // All lines after the first have the same indentation.
@@ -344,36 +344,36 @@ impl<'a> BlockRenderer<'a> {
                 }
                 for line in text.lines() {
                     let from = self.out.len();
-                    self.put_indented(&Line::from(line), &edge);
+                    self.push_indented(&Line::from(line), &edge);
                     if let Some(waiting) = &mut waiting {
                         waiting.push(line, from, self.out.len());
                     }
                 }
                 self.pending_code.extend(waiting);
-                self.put(&code::bottom(self.theme));
+                self.push_line(&code::render_bottom(self.theme));
             }
         }
     }
 
     /// Adds a line with the definition of a reference.
-    fn put_definition(&mut self, text: String) {
-        self.blank &= !self.defined;
-        self.put(&Line::styled(text, self.theme.dim));
-        self.defined = true;
+    fn push_definition(&mut self, text: String) {
+        self.needs_blank_line &= !self.ends_with_definition;
+        self.push_line(&Line::styled(text, self.theme.dim));
+        self.ends_with_definition = true;
     }
 
-    fn put(&mut self, line: &Line<'_>) {
-        self.put_indented(line, &LineIndent::default());
+    fn push_line(&mut self, line: &Line<'_>) {
+        self.push_indented(line, &LineIndent::default());
     }
 
     /// Adds a line at the current level, preceded by the indent `inner`.
-    fn put_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
-        if std::mem::take(&mut self.blank) && !self.out.is_empty() {
+    fn push_indented(&mut self, line: &Line<'_>, inner: &LineIndent) {
+        if std::mem::take(&mut self.needs_blank_line) && !self.out.is_empty() {
             let mut bars: Vec<Span<'static>> = self
                 .levels
                 .iter()
                 .take(MAX_DEPTH)
-                .take_while(|level| level.begun)
+                .take_while(|level| level.has_content)
                 .flat_map(|level| level.indent.rest.iter().cloned())
                 .collect();
             while bars.pop_if(|bar| bar.content.trim().is_empty()).is_some() {}
@@ -385,7 +385,7 @@ impl<'a> BlockRenderer<'a> {
         }
         let indent = self.indent(inner);
         for level in &mut self.levels {
-            level.begun = true;
+            level.has_content = true;
         }
         wrap_into(line, self.width, &indent, &mut self.out);
     }
@@ -394,7 +394,7 @@ impl<'a> BlockRenderer<'a> {
     fn indent(&self, inner: &LineIndent) -> LineIndent {
         let mut indent = LineIndent::default();
         for level in self.levels.iter().take(MAX_DEPTH) {
-            let first = if level.begun {
+            let first = if level.has_content {
                 &level.indent.rest
             } else {
                 &level.indent.first
@@ -414,7 +414,7 @@ impl<'a> BlockRenderer<'a> {
             .iter()
             .take(MAX_DEPTH)
             .flat_map(|level| &level.indent.rest)
-            .map(|span| width_of(&Line::from(span.clone())))
+            .map(|span| line_width(&Line::from(span.clone())))
             .sum();
         usize::from(self.width).saturating_sub(taken).max(1)
     }
@@ -422,7 +422,7 @@ impl<'a> BlockRenderer<'a> {
 
 /// Returns an indent that has `mark` on the first line and as many spaces on the others.
 fn hanging_indent(mark: &str, style: Style) -> LineIndent {
-    let space = " ".repeat(width_of(&Line::from(mark)));
+    let space = " ".repeat(line_width(&Line::from(mark)));
     LineIndent {
         first: vec![Span::styled(mark.to_owned(), style)],
         rest: vec![Span::raw(space)],

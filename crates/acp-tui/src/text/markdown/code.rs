@@ -9,7 +9,7 @@ use crate::text::wrap::{LineIndent, wrap_into};
 use crate::theme::Theme;
 
 /// Builds the upper edge of a frame, with the language's name.
-pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
+pub(super) fn render_top(info: &str, theme: &Theme) -> Line<'static> {
     let info = info.trim();
     let edge = Span::styled("╭─", theme.border);
     if info.is_empty() {
@@ -20,12 +20,12 @@ pub(super) fn top(info: &str, theme: &Theme) -> Line<'static> {
 }
 
 /// Builds the lower edge of a frame.
-pub(super) fn bottom(theme: &Theme) -> Line<'static> {
+pub(super) fn render_bottom(theme: &Theme) -> Line<'static> {
     Line::from(Span::styled("╰─", theme.border))
 }
 
 /// Returns the indent of a code line and its continuation rows.
-pub(super) fn edge(theme: &Theme) -> LineIndent {
+pub(super) fn line_indent(theme: &Theme) -> LineIndent {
     LineIndent {
         first: vec![Span::styled("│ ", theme.border)],
         rest: vec![Span::styled("┊ ", theme.border)],
@@ -115,7 +115,7 @@ impl CodeFence {
             count: marks.chars().take_while(|c| *c == marker).count().max(3),
             indent: line.len() - marks.len(),
             info: info.to_owned(),
-            pending_code: PendingCode::new(info, edge(theme), theme),
+            pending_code: PendingCode::new(info, line_indent(theme), theme),
         }
     }
 
@@ -134,7 +134,12 @@ impl CodeFence {
     }
 
     pub(super) fn top(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
-        wrap_into(&top(&self.info, theme), width, &LineIndent::default(), out);
+        wrap_into(
+            &render_top(&self.info, theme),
+            width,
+            &LineIndent::default(),
+            out,
+        );
     }
 
     /// Adds a complete line, which will be highlighted.
@@ -162,7 +167,7 @@ impl CodeFence {
         out: &mut Vec<Line<'static>>,
     ) {
         let line = Line::from(self.strip_indent(line));
-        wrap_into(&line, width, &edge(theme), out);
+        wrap_into(&line, width, &line_indent(theme), out);
     }
 
     /// Returns a line without the indentation of the fence.
@@ -172,6 +177,6 @@ impl CodeFence {
     }
 
     pub(super) fn bottom(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {
-        wrap_into(&bottom(theme), width, &LineIndent::default(), out);
+        wrap_into(&render_bottom(theme), width, &LineIndent::default(), out);
     }
 }

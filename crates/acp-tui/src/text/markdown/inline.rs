@@ -89,14 +89,14 @@ impl<'a> InlineText<'a> {
         }
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         if let Some(link) = self.links.last_mut() {
             link.text.push_str(text);
         }
         self.push_span(text, self.current_style());
     }
 
-    pub(super) fn code(&mut self, code: &str) {
+    pub(super) fn push_code(&mut self, code: &str) {
         if let Some(link) = self.links.last_mut() {
             link.text.push_str(code);
         }
@@ -112,7 +112,7 @@ impl<'a> InlineText<'a> {
     }
 
     /// Adds an HTML tag. Unless it is a line break, it is shown as written.
-    pub(super) fn html(&mut self, html: &str) {
+    pub(super) fn push_html(&mut self, html: &str) {
         let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
         if name == "br" {
             self.hard_break();
@@ -160,7 +160,7 @@ impl<'a> InlineText<'a> {
         let said =
             link.url == link.text || link.url.strip_prefix("mailto:") == Some(link.text.as_str());
         if !said && !link.url.is_empty() {
-            let behind = format!(" ({})", address(&link.url));
+            let behind = format!(" ({})", format_url(&link.url));
             self.push_span(&behind, self.current_style().patch(self.theme.dim));
         }
     }
@@ -197,7 +197,7 @@ fn url_len(text: &str) -> usize {
 }
 
 /// Formats a URL for display. Long data inside it is abbreviated.
-pub(super) fn address(address: &str) -> String {
+pub(super) fn format_url(address: &str) -> String {
     match address.split_once(',') {
         Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA => {
             format!("{kind}, {} bytes", data.len())

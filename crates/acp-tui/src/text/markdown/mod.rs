@@ -136,7 +136,7 @@ impl MarkdownView {
     /// Applies new highlighting to the code.
     fn apply_highlights(&mut self, width: u16) {
         // Read the counter first, so that results that arrive in the meantime are handled next time.
-        let painted = highlight::painted();
+        let painted = highlight::highlight_count();
         if std::mem::replace(&mut self.highlight_count, painted) == painted {
             return;
         }

@@ -4,7 +4,7 @@ use pulldown_cmark::Alignment;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::text::wrap::{LineIndent, widest_word, width_of, wrap, wrap_into};
+use crate::text::wrap::{LineIndent, line_width, widest_word, wrap, wrap_into};
 use crate::theme::Theme;
 
 /// The separator between two columns.
@@ -33,7 +33,7 @@ impl MarkdownTable {
         }
     }
 
-    pub(super) fn cell(&mut self, cell: TableCell) {
+    pub(super) fn push_cell(&mut self, cell: TableCell) {
         self.row.push(cell);
     }
 
@@ -44,7 +44,7 @@ impl MarkdownTable {
     /// Lays out the table in `room` columns.
     ///
     /// Cells are beside each other, or, if they do not fit, below each other with the names of their columns.
-    pub(super) fn lines(mut self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+    pub(super) fn render(mut self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
         if let Some(head) = self.rows.first_mut() {
             for line in head.iter_mut().flatten() {
                 for span in &mut line.spans {
@@ -61,7 +61,7 @@ impl MarkdownTable {
     /// Returns the width of each column, if all columns fit.
     fn column_widths(&self, room: usize) -> Option<Vec<usize>> {
         let columns = self.alignments.len();
-        let between = columns.saturating_sub(1) * width_of(&Line::from(COLUMN_SEPARATOR));
+        let between = columns.saturating_sub(1) * line_width(&Line::from(COLUMN_SEPARATOR));
         let room = room.checked_sub(between)?;
         let widest = |column: usize, of: fn(&Line<'_>) -> usize| {
             self.rows
@@ -76,7 +76,7 @@ impl MarkdownTable {
         if columns > room {
             return None;
         }
-        let whole: Vec<usize> = (0..columns).map(|at| widest(at, width_of)).collect();
+        let whole: Vec<usize> = (0..columns).map(|at| widest(at, line_width)).collect();
         if whole.iter().sum::<usize>() <= room {
             return Some(whole);
         }
@@ -165,7 +165,7 @@ impl MarkdownTable {
                         spans.push(Span::styled(COLUMN_SEPARATOR, theme.border));
                     }
                     let line = cell.get(at).cloned().unwrap_or_default();
-                    let free = width.saturating_sub(width_of(&line));
+                    let free = width.saturating_sub(line_width(&line));
                     let before = match self.alignments.get(column) {
                         Some(Alignment::Right) => free,
                         Some(Alignment::Center) => free / 2,
@@ -202,7 +202,7 @@ impl MarkdownTable {
                 let name = head.get(column).and_then(|name| name.first());
                 for (at, line) in cell.iter().enumerate() {
                     let mut spans = Vec::new();
-                    if let Some(name) = name.filter(|name| at == 0 && width_of(name) > 0) {
+                    if let Some(name) = name.filter(|name| at == 0 && line_width(name) > 0) {
                         spans.extend(name.spans.iter().cloned());
                         spans.push(Span::styled(": ", theme.dim));
                     }

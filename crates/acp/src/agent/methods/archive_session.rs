@@ -10,7 +10,7 @@ use crate::agent::Agent;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `session/archive` and `session/unarchive`, which hide a session from lists and list it again.
 /// Unstable.
@@ -56,7 +56,7 @@ impl<A: Agent> MessageHandler<ArchiveSessionRequest, ()> for PendingRequest<Agen
         let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.archive_session();
-            let archive = require_offer(offer, ArchiveSessionRequest::METHOD)?;
+            let archive = require_handler(offer, ArchiveSessionRequest::METHOD)?;
             // A session that is not open can be archived, too.
             if side.session(&session_id).is_ok() {
                 side.close(&session_id).await?;
@@ -72,7 +72,7 @@ impl<A: Agent> MessageHandler<UnarchiveSessionRequest, ()> for PendingRequest<Ag
         let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.archive_session();
-            let archive = require_offer(offer, UnarchiveSessionRequest::METHOD)?;
+            let archive = require_handler(offer, UnarchiveSessionRequest::METHOD)?;
             let session = side.session(&session_id).ok();
             let state = session.as_ref().and_then(Session::agent_state::<A>);
             archive.unarchive(state.as_deref(), &session_id).await?;

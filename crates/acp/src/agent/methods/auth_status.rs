@@ -7,7 +7,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `auth/status`, which asks whether authentication is required. Unstable.
 ///
@@ -35,7 +35,7 @@ impl<A: Agent> MessageHandler<AuthStatusRequest, ()> for PendingRequest<AgentSid
     fn handle(self, _: AuthStatusRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let check = require_offer(side.agent.auth_status(), AuthStatusRequest::METHOD)?;
+            let check = require_handler(side.agent.auth_status(), AuthStatusRequest::METHOD)?;
             match check.auth_state().await {
                 Err(Error::Rpc(error)) if error.code == jsonrpc::Error::AUTH_REQUIRED => {
                     Ok(AuthStatusResponse::new(AuthState::Unauthenticated))

@@ -14,7 +14,7 @@ use crate::agent::side::AgentSide;
 use crate::agent::{Agent, elicitation};
 use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// The context of a running authentication, in which the agent can request input from the user, such as an API key or a
 /// login on a web page.
@@ -139,7 +139,7 @@ impl<A: Agent> MessageHandler<v2::LoginAuthRequest, ()> for PendingRequest<Agent
 }
 
 impl<A: Agent> MethodOffer<v1::LogoutRequest> for AgentSide<A> {
-    fn is_supported(&self) -> bool {
+    fn is_offered(&self) -> bool {
         let authentication = self.agent.authentication();
         authentication.is_some_and(Authentication::can_logout)
     }
@@ -150,7 +150,7 @@ impl<A: Agent> MessageHandler<v1::LogoutRequest, ()> for PendingRequest<AgentSid
         let Self { side, responder } = self;
         responder.spawn(async move {
             let authentication = side.agent.authentication().filter(|a| a.can_logout());
-            require_offer(authentication, v1::LogoutRequest::METHOD)?
+            require_handler(authentication, v1::LogoutRequest::METHOD)?
                 .logout()
                 .await?;
             Ok(v1::LogoutResponse::new())
@@ -164,7 +164,7 @@ impl<A: Agent> MessageHandler<v2::LogoutAuthRequest, ()> for PendingRequest<Agen
         responder.spawn(async move {
             // In version 2, an agent that supports authentication also supports logout.
             let authentication = side.agent.authentication();
-            require_offer(authentication, v2::LogoutAuthRequest::METHOD)?
+            require_handler(authentication, v2::LogoutAuthRequest::METHOD)?
                 .logout()
                 .await?;
             Ok(v2::LogoutAuthResponse::new())
@@ -175,7 +175,7 @@ impl<A: Agent> MessageHandler<v2::LogoutAuthRequest, ()> for PendingRequest<Agen
 impl<A: Agent> AgentSide<A> {
     async fn authenticate(&self, cx: &AuthContext, method: &AuthMethodId) -> Result<()> {
         let offer = self.agent.authentication();
-        let authentication = require_offer(offer, v1::AuthenticateRequest::METHOD)?;
+        let authentication = require_handler(offer, v1::AuthenticateRequest::METHOD)?;
         let known = authentication
             .methods()
             .into_iter()

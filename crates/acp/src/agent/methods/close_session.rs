@@ -6,7 +6,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `session/close`, which frees the resources of a session.
 ///
@@ -39,7 +39,7 @@ impl<A: Agent> MessageHandler<CloseSessionRequest, ()> for PendingRequest<AgentS
                     return Ok(CloseSessionResponse::new());
                 }
             } else {
-                require_offer(side.agent.close_session(), CloseSessionRequest::METHOD)?;
+                require_handler(side.agent.close_session(), CloseSessionRequest::METHOD)?;
             }
             side.close(&session_id).await?;
             Ok(CloseSessionResponse::new())

@@ -6,7 +6,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `session/delete`, which deletes a session permanently.
 pub trait DeleteSession: Send + Sync {
@@ -29,7 +29,8 @@ impl<A: Agent> MessageHandler<DeleteSessionRequest, ()> for PendingRequest<Agent
     fn handle(self, DeleteSessionRequest { session_id, .. }: DeleteSessionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let delete = require_offer(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
+            let delete =
+                require_handler(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
             // A session that is not open can be deleted, too.
             let _ = side.close(&session_id).await;
             delete.delete(&session_id).await?;

@@ -17,7 +17,7 @@ impl<A: Agent> MessageHandler<Extension, ()> for PendingRequest<AgentSide<A>> {
         if offered.iter().any(|row| row.name == *method) {
             return match ClientExtensionRequest::read(method, extension.params.as_deref()) {
                 Ok(request) => request.handle(self),
-                Err(error) => self.refuse(error.into()),
+                Err(error) => self.reject(error.into()),
             };
         }
         let Self { side, responder } = self;

@@ -39,13 +39,13 @@ offered_by! { fork_session: v1::ForkSessionRequest }
 
 impl<A: Agent> MessageHandler<v1::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ForkSessionRequest) {
-        self.fork(request.session_id.clone(), request.setup());
+        self.fork(request.session_id.clone(), request.into_setup());
     }
 }
 
 impl<A: Agent> MessageHandler<v2::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ForkSessionRequest) {
-        self.fork(request.session_id.clone(), request.setup());
+        self.fork(request.session_id.clone(), request.into_setup());
     }
 }
 

@@ -6,7 +6,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `session/list`, which lists sessions in pages.
 pub trait ListSessions: Send + Sync {
@@ -43,7 +43,7 @@ impl<A: Agent> MessageHandler<ListSessionsRequest, ()> for PendingRequest<AgentS
                 // Every agent of version 2 supports this, and lists at least its open sessions.
                 None if side.client_info().is_v2() => Ok(side.list_open_sessions(&request)),
                 offer => {
-                    let offer = require_offer(offer, ListSessionsRequest::METHOD)?;
+                    let offer = require_handler(offer, ListSessionsRequest::METHOD)?;
                     offer.list(request).await
                 }
             }

@@ -41,7 +41,7 @@ impl<A: Agent> MessageHandler<v1::LoadSessionRequest, ()> for PendingRequest<Age
         let id = request.session_id.clone();
         self.reopen(
             id,
-            request.setup(),
+            request.into_setup(),
             ReopenMode::Load,
             v1::LoadSessionRequest::METHOD,
         );

@@ -61,13 +61,13 @@ pub use steer_turn::SteerTurn;
 
 impl<A: Agent> MessageHandler<v1::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v1::InitializeRequest) {
-        self.refuse(method_not_found(v1::InitializeRequest::METHOD));
+        self.reject(method_not_found(v1::InitializeRequest::METHOD));
     }
 }
 
 impl<A: Agent> MessageHandler<v2::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v2::InitializeRequest) {
-        self.refuse(method_not_found(v1::InitializeRequest::METHOD));
+        self.reject(method_not_found(v1::InitializeRequest::METHOD));
     }
 }
 

@@ -12,13 +12,13 @@ use crate::session_setup::SessionSetup;
 
 impl<A: Agent> MessageHandler<v1::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::NewSessionRequest) {
-        self.new_session(request.setup());
+        self.new_session(request.into_setup());
     }
 }
 
 impl<A: Agent> MessageHandler<v2::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::NewSessionRequest) {
-        self.new_session(request.setup());
+        self.new_session(request.into_setup());
     }
 }
 

@@ -9,7 +9,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `providers/list`, `providers/set` and `providers/disable`, which configure the URLs of model
 /// providers, for clients that route model calls themselves. Unstable.
@@ -52,7 +52,7 @@ impl<A: Agent> MessageHandler<ListProvidersRequest, ()> for PendingRequest<Agent
     fn handle(self, _: ListProvidersRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let providers = require_offer(side.agent.providers(), ListProvidersRequest::METHOD)?;
+            let providers = require_handler(side.agent.providers(), ListProvidersRequest::METHOD)?;
             Ok(ListProvidersResponse::new(providers.list().await?))
         });
     }
@@ -62,7 +62,7 @@ impl<A: Agent> MessageHandler<SetProviderRequest, ()> for PendingRequest<AgentSi
     fn handle(self, request: SetProviderRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let providers = require_offer(side.agent.providers(), SetProviderRequest::METHOD)?;
+            let providers = require_handler(side.agent.providers(), SetProviderRequest::METHOD)?;
             providers.set(request).await?;
             Ok(SetProviderResponse::new())
         });
@@ -73,7 +73,8 @@ impl<A: Agent> MessageHandler<DisableProviderRequest, ()> for PendingRequest<Age
     fn handle(self, request: DisableProviderRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let providers = require_offer(side.agent.providers(), DisableProviderRequest::METHOD)?;
+            let providers =
+                require_handler(side.agent.providers(), DisableProviderRequest::METHOD)?;
             providers.disable(&request.provider_id).await?;
             Ok(DisableProviderResponse::new())
         });

@@ -42,7 +42,7 @@ impl<A: Agent> MessageHandler<v1::ResumeSessionRequest, ()> for PendingRequest<A
         let id = request.session_id.clone();
         self.reopen(
             id,
-            request.setup(),
+            request.into_setup(),
             ReopenMode::Resume,
             v1::ResumeSessionRequest::METHOD,
         );
@@ -57,13 +57,13 @@ impl<A: Agent> MessageHandler<v2::ResumeSessionRequest, ()> for PendingRequest<A
             Some(_) => {
                 let error =
                     Error::invalid_params("this agent can only replay a session from the start");
-                return self.refuse(error);
+                return self.reject(error);
             }
         };
         let id = request.session_id.clone();
         self.reopen(
             id,
-            request.setup(),
+            request.into_setup(),
             open_method,
             v2::ResumeSessionRequest::METHOD,
         );

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `session/status`, which asks whether a session is in memory. Unstable.
 pub trait SessionStatusHandler: Send + Sync {
@@ -50,7 +50,7 @@ impl<A: Agent> MessageHandler<v2::SessionStatusRequest, ()> for PendingRequest<A
 impl<A: Agent> AgentSide<A> {
     async fn session_status(&self, id: &SessionId) -> Result<v2::SessionStatusResponse> {
         let offer = self.agent.session_status();
-        let check = require_offer(offer, SessionStatusRequest::METHOD)?;
+        let check = require_handler(offer, SessionStatusRequest::METHOD)?;
         if let Ok(session) = self.session(id) {
             let answer = v2::SessionStatusResponse::new(SessionStatus::Open);
             return Ok(answer.state(session.current_state_update()));

@@ -102,12 +102,12 @@ impl<A: Agent> AgentSide<A> {
         if !as_option {
             let update = ConfigOptionUpdate::new(shown.clone());
             session
-                .update(SessionUpdate::ConfigOptionUpdate(update))
+                .send_update(SessionUpdate::ConfigOptionUpdate(update))
                 .await?;
         } else if let (Some(mode), false) = (mode, client.is_v2()) {
             let update = CurrentModeUpdate::new(mode);
             session
-                .update(SessionUpdate::CurrentModeUpdate(update))
+                .send_update(SessionUpdate::CurrentModeUpdate(update))
                 .await?;
         }
         Ok(shown)
@@ -121,8 +121,8 @@ impl<A: Agent> AgentSide<A> {
         value: &str,
     ) -> Result<()> {
         let session = self.session(session)?;
-        let option = config::find_option_id(&session.config_options(), category)
-            .ok_or_else(|| {
+        let option =
+            config::find_option_id(&session.config_options(), category).ok_or_else(|| {
                 Error::invalid_params(format!("this session has no {category} option"))
             })?;
         self.set_option(&session, &option, value.into(), false)

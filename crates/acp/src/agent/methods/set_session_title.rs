@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `session/set_title`, which changes the title of a session. Unstable.
 ///
@@ -45,7 +45,7 @@ impl<A: Agent> MessageHandler<SetSessionTitleRequest, ()> for PendingRequest<Age
         let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.set_session_title();
-            let titles = require_offer(offer, SetSessionTitleRequest::METHOD)?;
+            let titles = require_handler(offer, SetSessionTitleRequest::METHOD)?;
             let id = &request.session_id;
             let session = side.session(id).ok();
             let state = session.as_ref().and_then(Session::agent_state::<A>);
@@ -55,7 +55,7 @@ impl<A: Agent> MessageHandler<SetSessionTitleRequest, ()> for PendingRequest<Age
             if let Some(session) = session {
                 let update = SessionInfoUpdate::new().title(title.clone());
                 session
-                    .update(SessionUpdate::SessionInfoUpdate(Box::new(update)))
+                    .send_update(SessionUpdate::SessionInfoUpdate(Box::new(update)))
                     .await?;
             }
             Ok(SetSessionTitleResponse::new(title))

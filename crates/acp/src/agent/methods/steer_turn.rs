@@ -6,7 +6,7 @@ use acp_wire::{MessageHandler, Request, v2};
 use crate::agent::side::AgentSide;
 use crate::agent::{Agent, Prompt, Session};
 use crate::error::{Error, Result};
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `_session/steering`, which adds a message to the running turn. This is an extension that several
 /// agents support. They declare it in `_meta.steering.supported` of the response to `initialize`.
@@ -51,7 +51,7 @@ impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>>
             tokio::select! {
                 biased;
                 () = aborted.cancelled() => {}
-                answer = side.steer(request) => responder.answer(answer).await,
+                answer = side.steer(request) => responder.respond(answer).await,
             }
         });
     }
@@ -59,7 +59,7 @@ impl<A: Agent> MessageHandler<SteerRequest, ()> for PendingRequest<AgentSide<A>>
 
 impl<A: Agent> AgentSide<A> {
     async fn steer(&self, request: SteerRequest) -> Result<SteerResponse> {
-        let steer = require_offer(self.agent.steer_turn(), SteerRequest::METHOD)?;
+        let steer = require_handler(self.agent.steer_turn(), SteerRequest::METHOD)?;
         let session = self.session(&request.session_id)?;
         if request.prompt.is_empty() {
             return Err(Error::invalid_params("the prompt is empty"));

@@ -5,16 +5,17 @@ use acp_wire::jsonrpc::{self, RequestId};
 use serde_json::value::RawValue;
 
 use super::super::json::{
-    BridgeLine, BridgeOutput, write_result, emit, object, session_id, to_raw_value, update,
+    BridgeLine, BridgeOutput, read_session_id, to_object, to_raw_value, write_result,
+    write_translations, write_update,
 };
 use super::super::method;
 use super::{
-    UpPendingQuestion, UpPendingRequest, UpQuestion, V1ToV2Bridge, cancelled_response, content,
-    state_update,
+    V1ToV2Bridge, V1ToV2PendingQuestion, V1ToV2Question, V1ToV2Request, cancelled_response,
+    content, state_update,
 };
 
 /// The result or the error of a response, as received.
-type UpResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
+type V1ResponseResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V1ToV2Bridge {
     pub(super) fn handle_agent_notification(
@@ -24,15 +25,15 @@ impl V1ToV2Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session = session_id(params).filter(|_| method_name == method::UPDATE);
+        let session = read_session_id(params).filter(|_| method_name == method::UPDATE);
         let Some(session) = session else {
             return line.write_unchanged(&mut out.client);
         };
         let emits = self
             .sessions
-            .touch(&session)
-            .update(object(params.get("update")));
-        emit(&mut out.client, line, params, &session, emits);
+            .get_or_insert(&session)
+            .translate_update(to_object(params.get("update")));
+        write_translations(&mut out.client, line, params, &session, emits);
     }
 
     pub(super) fn handle_agent_request(
@@ -49,41 +50,41 @@ impl V1ToV2Bridge {
         }
         let permission = method_name == method::PERMISSION;
         let session_id =
-            session_id(&params).filter(|_| permission || method_name == method::ELICITATION);
+            read_session_id(&params).filter(|_| permission || method_name == method::ELICITATION);
         let Some(session_id) = session_id else {
             line.write_unchanged(&mut out.client);
             return Ok(());
         };
         // If the bridge has already answered a request with this id, this is a new question with a reused id.
-        if let Some(UpQuestion::Answered) = self.agent_requests.get(id) {
+        if let Some(V1ToV2Question::Answered) = self.agent_requests.get(id) {
             self.agent_requests.take(id);
         }
-        self.agent_requests.check_room(id)?;
-        let session = self.sessions.touch(&session_id);
-        if session.turn.as_ref().is_some_and(|turn| turn.cancelled) {
+        self.agent_requests.check_capacity(id)?;
+        let session = self.sessions.get_or_insert(&session_id);
+        if session.turn.as_ref().is_some_and(|turn| turn.is_cancelled) {
             write_result(&mut out.agent, id, &cancelled_response(permission));
             return Ok(());
         }
         if session.turn.is_some() && session.pending_questions.is_empty() {
-            update(
+            write_update(
                 &mut out.client,
                 &session_id,
                 &state_update("requires_action"),
             );
         }
-        session.pending_questions.push(UpPendingQuestion {
+        session.pending_questions.push(V1ToV2PendingQuestion {
             id: id.clone(),
             is_permission: permission,
         });
         if permission {
-            let params = session.permission(params);
+            let params = session.translate_permission_request(params);
             line.write_with_params(&mut out.client, &params);
         } else {
             line.write_unchanged(&mut out.client);
         }
         self.agent_requests.add(
             id,
-            UpQuestion::Pending {
+            V1ToV2Question::Pending {
                 session: session_id,
             },
         );
@@ -93,7 +94,7 @@ impl V1ToV2Bridge {
     pub(super) fn handle_agent_response(
         &mut self,
         id: &RequestId,
-        result: UpResult<'_>,
+        result: V1ResponseResult<'_>,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
@@ -101,17 +102,17 @@ impl V1ToV2Bridge {
             return line.write_unchanged(&mut out.client);
         };
         match request {
-            UpPendingRequest::Prompt { session } => {
+            V1ToV2Request::Prompt { session } => {
                 self.finish_prompt(id, &session, result, line, out)
             }
             // The agent does not know of queued prompts.
-            UpPendingRequest::Queued { session } => self
+            V1ToV2Request::Queued { session } => self
                 .client_requests
-                .add(id, UpPendingRequest::Queued { session }),
+                .add(id, V1ToV2Request::Queued { session }),
             request => match result {
-                Ok(result) => self.handle_result(request, object(Some(result)), line, out),
+                Ok(result) => self.handle_result(request, to_object(Some(result)), line, out),
                 Err(_) => {
-                    if let UpPendingRequest::Resume { session, .. } = request
+                    if let V1ToV2Request::Resume { session, .. } = request
                         && let Some(session) = self.sessions.get(&session)
                     {
                         session.hides_replay = false;
@@ -125,25 +126,25 @@ impl V1ToV2Bridge {
     /// Translates the result of a request that the client sent.
     fn handle_result(
         &mut self,
-        request: UpPendingRequest,
+        request: V1ToV2Request,
         mut result: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
         match request {
-            UpPendingRequest::OpenSession { roots: place } => {
-                if let Some(id) = session_id(&result) {
-                    let session = self.sessions.touch(&id);
+            V1ToV2Request::OpenSession { roots: place } => {
+                if let Some(id) = read_session_id(&result) {
+                    let session = self.sessions.get_or_insert(&id);
                     session.roots = Some(place);
                     session.config.rewrite_response(&mut result);
                 }
                 line.write_with_result(&mut out.client, &result);
             }
-            UpPendingRequest::Resume {
+            V1ToV2Request::Resume {
                 session: id,
                 roots: place,
             } => {
-                let session = self.sessions.touch(&id);
+                let session = self.sessions.get_or_insert(&id);
                 session.roots = Some(place);
                 session.hides_replay = false;
                 session.current_message = None;
@@ -153,46 +154,46 @@ impl V1ToV2Bridge {
                     (Some(_), true) => "running",
                     (Some(_), false) => "requires_action",
                 };
-                update(&mut out.client, &id, &state_update(now));
+                write_update(&mut out.client, &id, &state_update(now));
                 line.write_with_result(&mut out.client, &result);
             }
-            UpPendingRequest::SetOption { session: id } => {
-                let session = self.sessions.touch(&id);
+            V1ToV2Request::SetOption { session: id } => {
+                let session = self.sessions.get_or_insert(&id);
                 session.config.rewrite_response(&mut result);
                 if !result.has("configOptions") {
                     result.set("configOptions", to_raw_value(&session.config.list()));
                 }
                 line.write_with_result(&mut out.client, &result);
             }
-            UpPendingRequest::SetLegacyOption {
+            V1ToV2Request::SetLegacyOption {
                 session: id,
                 switch,
                 value,
             } => {
-                let session = self.sessions.touch(&id);
+                let session = self.sessions.get_or_insert(&id);
                 session.config.set_current(switch, &value);
                 result.set("configOptions", to_raw_value(&session.config.list()));
                 line.write_with_result(&mut out.client, &result);
             }
-            UpPendingRequest::Close { session: id } => {
+            V1ToV2Request::Close { session: id } => {
                 if self.sessions.get(&id).is_some_and(|s| s.turn.is_some()) {
                     // The agent still owes the end of its turn, but this response closes the session.
                     let mut idle = state_update("idle");
                     idle.push("stopReason".to_owned(), to_raw_value("cancelled"));
-                    update(&mut out.client, &id, &idle);
+                    write_update(&mut out.client, &id, &idle);
                 }
-                self.sessions.forget(&id);
+                self.sessions.remove(&id);
                 line.write_with_result(&mut out.client, &result);
             }
-            UpPendingRequest::Delete { session: id } => {
+            V1ToV2Request::Delete { session: id } => {
                 if self.sessions.get(&id).is_some_and(|s| s.turn.is_none()) {
-                    self.sessions.forget(&id);
+                    self.sessions.remove(&id);
                 }
                 line.write_with_result(&mut out.client, &result);
             }
-            UpPendingRequest::PassThrough
-            | UpPendingRequest::Prompt { .. }
-            | UpPendingRequest::Queued { .. } => {
+            V1ToV2Request::PassThrough
+            | V1ToV2Request::Prompt { .. }
+            | V1ToV2Request::Queued { .. } => {
                 // In version 1, an empty result may be `null`.
                 if has_null_result(line) {
                     line.write_with_result(&mut out.client, &result);
@@ -208,7 +209,7 @@ impl V1ToV2Bridge {
         &mut self,
         id: &RequestId,
         session_id: &str,
-        result: UpResult<'_>,
+        result: V1ResponseResult<'_>,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
@@ -224,14 +225,14 @@ impl V1ToV2Bridge {
         let mut idle = state_update("idle");
         match result {
             Ok(result) => {
-                for (key, value) in object(Some(result)).iter() {
+                for (key, value) in to_object(Some(result)).iter() {
                     if idle.get(key).is_none() && value.get() != "null" {
                         idle.push(key.to_owned(), value.to_owned());
                     }
                 }
             }
             // The turn counts as cancelled, whatever error the cancellation caused.
-            Err(_) if turn.cancelled => {
+            Err(_) if turn.is_cancelled => {
                 idle.push("stopReason".to_owned(), to_raw_value("cancelled"))
             }
             Err(_) => {
@@ -253,10 +254,10 @@ fn has_null_result(line: &BridgeLine<'_>) -> bool {
     )
 }
 
-impl super::UpSession {
+impl super::V1ToV2Session {
     /// Translates the params of a permission request to version 2.
-    fn permission(&mut self, mut params: RawObject) -> RawObject {
-        let call = content::without_nulls(object(params.take("toolCall").as_deref()));
+    fn translate_permission_request(&mut self, mut params: RawObject) -> RawObject {
+        let call = content::remove_nulls(to_object(params.take("toolCall").as_deref()));
         let id: Option<String> = call.field("toolCallId");
         let title = call
             .field::<String>("title")
@@ -265,7 +266,7 @@ impl super::UpSession {
             .or_else(|| call.field("kind"))
             .unwrap_or_else(|| "The agent asks for your permission".to_owned());
         let mut call = call;
-        content::items_to_v2(&mut call);
+        content::content_to_v2(&mut call);
         if !params.has("title") {
             params.set("title", to_raw_value(&title));
         }

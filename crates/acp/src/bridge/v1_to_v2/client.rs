@@ -4,13 +4,13 @@ use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
 
 use super::super::json::{
-    BridgeLine, BridgeOutput, write_result, notify, require_session_id, session_id, to_raw_value,
-    update,
+    BridgeLine, BridgeOutput, read_session_id, require_session_id, to_raw_value,
+    write_notification, write_result, write_update,
 };
 use super::super::{method, setup};
 use super::{
-    HELD, HELD_BYTES, LegacySetting, QueuedPrompt, UpPendingRequest, UpQuestion, V1ToV2Bridge,
-    cancelled_request_id, state_update,
+    LegacySetting, MAX_QUEUED_BYTES, MAX_QUEUED_PROMPTS, QueuedPrompt, V1ToV2Bridge,
+    V1ToV2Question, V1ToV2Request, cancelled_request_id, state_update,
 };
 
 impl V1ToV2Bridge {
@@ -22,7 +22,7 @@ impl V1ToV2Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
-        self.client_requests.check_room(id)?;
+        self.client_requests.check_capacity(id)?;
         match method_name {
             method::INITIALIZE => Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
@@ -30,17 +30,17 @@ impl V1ToV2Bridge {
             )),
             method::PROMPT => self.prompt(id, &params, line, out),
             method::NEW | method::FORK => {
-                let place = roots_of_params(&params);
+                let place = session_directories(&params);
                 let mut params = params;
                 setup::servers_to_v1(&mut params);
                 line.write_with_params(&mut out.agent, &params);
                 self.client_requests
-                    .add(id, UpPendingRequest::OpenSession { roots: place });
+                    .add(id, V1ToV2Request::OpenSession { roots: place });
                 Ok(())
             }
             method::RESUME => self.resume(id, params, line, out),
             method::LIST if !self.agent_offers(method::LIST) => {
-                write_result(&mut out.client, id, &self.list(&params)?);
+                write_result(&mut out.client, id, &self.list_known_sessions(&params)?);
                 Ok(())
             }
             method::CLOSE => self.close(id, &params, line, out),
@@ -50,7 +50,7 @@ impl V1ToV2Bridge {
                 line.write_unchanged(&mut out.agent);
                 let closed = session.clone();
                 self.client_requests
-                    .add(id, UpPendingRequest::Close { session: closed });
+                    .add(id, V1ToV2Request::Close { session: closed });
                 self.cancel(&session, out);
                 Ok(())
             }
@@ -58,24 +58,24 @@ impl V1ToV2Bridge {
                 let session = require_session_id(&params)?;
                 line.write_unchanged(&mut out.agent);
                 self.client_requests
-                    .add(id, UpPendingRequest::Delete { session });
+                    .add(id, V1ToV2Request::Delete { session });
                 Ok(())
             }
             method::SET_OPTION => self.set_option(id, params, line, out),
             method::LOGIN => {
                 line.write_with_method(&mut out.agent, method::AUTHENTICATE, &params);
-                self.client_requests.add(id, UpPendingRequest::PassThrough);
+                self.client_requests.add(id, V1ToV2Request::PassThrough);
                 Ok(())
             }
             method::LOGOUT_V2 => {
                 if !self.agent_offers(method::LOGOUT_V1) {
-                    return Err(unsupported_method(
+                    return Err(unsupported_method_error(
                         method_name,
                         "the agent does not support logout",
                     ));
                 }
                 line.write_with_method(&mut out.agent, method::LOGOUT_V1, &params);
-                self.client_requests.add(id, UpPendingRequest::PassThrough);
+                self.client_requests.add(id, V1ToV2Request::PassThrough);
                 Ok(())
             }
             // Version 1 methods, which a version 2 client must not call.
@@ -86,7 +86,7 @@ impl V1ToV2Bridge {
             | method::LOGOUT_V1 => Err(jsonrpc::Error::method_not_found(method_name)),
             _ => {
                 line.write_unchanged(&mut out.agent);
-                self.client_requests.add(id, UpPendingRequest::PassThrough);
+                self.client_requests.add(id, V1ToV2Request::PassThrough);
                 Ok(())
             }
         }
@@ -104,7 +104,7 @@ impl V1ToV2Bridge {
                 // The cancel goes first. An agent that reads the outcome `cancelled` before it knows of the cancel may
                 // treat it as a plain rejection.
                 line.write_unchanged(&mut out.agent);
-                if let Some(session) = session_id(params) {
+                if let Some(session) = read_session_id(params) {
                     self.cancel(&session, out);
                 }
             }
@@ -113,9 +113,9 @@ impl V1ToV2Bridge {
                     return line.write_unchanged(&mut out.agent);
                 };
                 match self.client_requests.get(&id) {
-                    Some(UpPendingRequest::Queued { .. }) => self.cancel_held(&id, out),
+                    Some(V1ToV2Request::Queued { .. }) => self.cancel_queued_prompt(&id, out),
                     // The client already has the response, so there is nothing left to cancel.
-                    Some(UpPendingRequest::Prompt { .. }) => {}
+                    Some(V1ToV2Request::Prompt { .. }) => {}
                     _ => line.write_unchanged(&mut out.agent),
                 }
             }
@@ -130,15 +130,15 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) {
         match self.agent_requests.take(id) {
-            Some(UpQuestion::Answered) => {}
-            Some(UpQuestion::Pending { session }) => {
+            Some(V1ToV2Question::Answered) => {}
+            Some(V1ToV2Question::Pending { session }) => {
                 line.write_unchanged(&mut out.agent);
                 if let Some(open) = self.sessions.get(&session) {
                     let before = open.pending_questions.len();
                     open.pending_questions.retain(|question| question.id != *id);
                     let last = before > 0 && open.pending_questions.is_empty();
                     if last && open.turn.is_some() {
-                        update(&mut out.client, &session, &state_update("running"));
+                        write_update(&mut out.client, &session, &state_update("running"));
                     }
                 }
             }
@@ -164,24 +164,24 @@ impl V1ToV2Bridge {
             id: id.clone(),
             line: line.bytes.into(),
         };
-        let session = self.sessions.touch(&session_id);
+        let session = self.sessions.get_or_insert(&session_id);
         if session.turn.is_none() {
             self.begin_turn(&session_id, &queued, out);
             return Ok(());
         }
-        if session.queued_prompts.len() >= HELD {
-            let text = format!("too many queued prompts: the limit is {HELD}");
+        if session.queued_prompts.len() >= MAX_QUEUED_PROMPTS {
+            let text = format!("too many queued prompts: the limit is {MAX_QUEUED_PROMPTS}");
             return Err(jsonrpc::Error::internal(text));
         }
-        if self.queued_bytes + queued.line.len() > HELD_BYTES {
-            let text = format!("queued prompts exceed the limit of {HELD_BYTES} bytes");
+        if self.queued_bytes + queued.line.len() > MAX_QUEUED_BYTES {
+            let text = format!("queued prompts exceed the limit of {MAX_QUEUED_BYTES} bytes");
             return Err(jsonrpc::Error::internal(text));
         }
         self.queued_bytes += queued.line.len();
         session.queued_prompts.push_back(queued);
         self.client_requests.add(
             id,
-            UpPendingRequest::Queued {
+            V1ToV2Request::Queued {
                 session: session_id,
             },
         );
@@ -196,14 +196,14 @@ impl V1ToV2Bridge {
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
         let session = require_session_id(&params)?;
-        let place = roots_of_params(&params);
+        let place = session_directories(&params);
         let from: Option<RawObject> = params.field("replayFrom");
         let from = from.map(|from| from.field::<String>("type").unwrap_or_default());
         let mut params = params.without(&["replayFrom"]);
         setup::servers_to_v1(&mut params);
         let resumes = self.agent_offers(method::RESUME);
         let loads = self.agent_offers(method::LOAD);
-        let known = self.sessions.touch(&session);
+        let known = self.sessions.get_or_insert(&session);
         match from.as_deref() {
             None if resumes => line.write_with_params(&mut out.agent, &params),
             None if loads => {
@@ -215,14 +215,14 @@ impl V1ToV2Bridge {
                 line.write_with_method(&mut out.agent, method::LOAD, &params);
             }
             None => {
-                return Err(unsupported_method(
+                return Err(unsupported_method_error(
                     method::RESUME,
                     "the agent supports neither resuming nor loading sessions",
                 ));
             }
             Some("start") => {
                 let text = "the agent does not support replaying sessions";
-                return Err(unsupported_method(method::RESUME, text));
+                return Err(unsupported_method_error(method::RESUME, text));
             }
             Some(other) => {
                 let text = format!("Invalid params: unknown replayFrom type {other:?}");
@@ -231,7 +231,7 @@ impl V1ToV2Bridge {
         }
         self.client_requests.add(
             id,
-            UpPendingRequest::Resume {
+            V1ToV2Request::Resume {
                 session,
                 roots: place,
             },
@@ -240,7 +240,7 @@ impl V1ToV2Bridge {
     }
 
     /// Returns the sessions that were opened through the bridge, for agents that cannot list sessions.
-    fn list(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
+    fn list_known_sessions(&self, params: &RawObject) -> Result<RawObject, jsonrpc::Error> {
         if params.has("cursor") {
             let text = "Invalid params: invalid cursor";
             return Err(jsonrpc::Error::invalid_params(text));
@@ -288,7 +288,7 @@ impl V1ToV2Bridge {
             line.write_unchanged(&mut out.agent);
             let session = session_id.clone();
             self.client_requests
-                .add(id, UpPendingRequest::Close { session });
+                .add(id, V1ToV2Request::Close { session });
             self.cancel(&session_id, out);
             return Ok(());
         }
@@ -296,11 +296,11 @@ impl V1ToV2Bridge {
             Some(session) if session.turn.is_some() => {
                 session.close_requests.push(id.clone());
                 let params = object! { "sessionId": session_id };
-                notify(&mut out.agent, method::CANCEL, &params);
+                write_notification(&mut out.agent, method::CANCEL, &params);
                 self.cancel(&session_id, out);
             }
             _ => {
-                self.sessions.forget(&session_id);
+                self.sessions.remove(&session_id);
                 write_result(&mut out.client, id, &RawObject::default());
             }
         }
@@ -329,7 +329,7 @@ impl V1ToV2Bridge {
             };
             line.write_with_params(&mut out.agent, &params);
             self.client_requests
-                .add(id, UpPendingRequest::SetOption { session });
+                .add(id, V1ToV2Request::SetOption { session });
             return Ok(());
         };
         let Some(value) = params.get("value").map(ToOwned::to_owned) else {
@@ -341,13 +341,11 @@ impl V1ToV2Bridge {
             LegacySetting::Mode => (method::SET_MODE, "modeId"),
             LegacySetting::Model => (method::SET_MODEL, "modelId"),
         };
-        let params = params
-            .without(&["configId", "type"])
-            .rename("value", field);
+        let params = params.without(&["configId", "type"]).rename("value", field);
         line.write_with_method(&mut out.agent, called, &params);
         self.client_requests.add(
             id,
-            UpPendingRequest::SetLegacyOption {
+            V1ToV2Request::SetLegacyOption {
                 session,
                 switch,
                 value,
@@ -358,7 +356,7 @@ impl V1ToV2Bridge {
 }
 
 /// Returns the working directory and the additional roots in these params, in the form of an entry of `session/list`.
-fn roots_of_params(params: &RawObject) -> RawObject {
+fn session_directories(params: &RawObject) -> RawObject {
     let mut place = object! {};
     for key in ["cwd", "additionalDirectories"] {
         if let Some(value) = params.get(key).filter(|_| params.has(key)) {
@@ -369,7 +367,7 @@ fn roots_of_params(params: &RawObject) -> RawObject {
 }
 
 /// Creates the error for a method that version 2 requires and this version 1 agent does not support.
-fn unsupported_method(method: &str, why: &str) -> jsonrpc::Error {
+fn unsupported_method_error(method: &str, why: &str) -> jsonrpc::Error {
     let text = format!("Method not found: {method}: {why}");
     jsonrpc::Error::new(jsonrpc::Error::METHOD_NOT_FOUND, text)
 }

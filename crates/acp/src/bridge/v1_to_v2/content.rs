@@ -5,23 +5,23 @@ use acp_wire::v1::ContentBlock;
 use serde_json::value::RawValue;
 
 use super::super::diff;
-use super::super::json::{items, object, to_raw_value};
+use super::super::json::{list_items, to_object, to_raw_value};
 
 /// Removes all members that are `null`, which means nothing in version 1 and clears a field in version 2.
-pub(super) fn without_nulls(mut object: RawObject) -> RawObject {
+pub(super) fn remove_nulls(mut object: RawObject) -> RawObject {
     object.retain(|_, value| value.get() != "null");
     object
 }
 
 /// Translates the content of a tool call to version 2, item by item.
-pub(super) fn items_to_v2(call: &mut RawObject) {
+pub(super) fn content_to_v2(call: &mut RawObject) {
     if !call.has("content") {
         return;
     }
-    let content: Vec<Box<RawValue>> = items(call, "content")
+    let content: Vec<Box<RawValue>> = list_items(call, "content")
         .into_iter()
         .map(|item| {
-            let read = object(Some(&item));
+            let read = to_object(Some(&item));
             match read.field::<String>("type").as_deref() {
                 Some("diff") => diff::to_v2(read).map_or(item, |diff| to_raw_value(&diff)),
                 // A bare content block. One page of the specification shows it this way.

@@ -3,14 +3,14 @@
 
 use acp_wire::{RawObject, v1};
 
-use super::super::json::{object, to_raw_value};
+use super::super::json::{to_object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
 /// Translates the request to version 1. Keeps the fields of version 2, in case the agent supports only that version.
-pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
-    let v2_capabilities = object(params.get("capabilities"));
-    let auth = object(v2_capabilities.get("auth"));
+pub(in crate::bridge) fn request_to_v1(mut params: RawObject) -> RawObject {
+    let v2_capabilities = to_object(params.get("capabilities"));
+    let auth = to_object(v2_capabilities.get("auth"));
     let auth = object! { "terminal": auth.has("terminal") };
     let none = object! {};
     let mut v1_capabilities = object! {
@@ -27,7 +27,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
         }
     }
     // Agents report their own terminals to clients that set this.
-    let mut meta = object(v1_capabilities.get("_meta"));
+    let mut meta = to_object(v1_capabilities.get("_meta"));
     meta.set("terminal_output", to_raw_value(&true));
     v1_capabilities.set("_meta", to_raw_value(&meta));
 
@@ -40,10 +40,12 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
 }
 
 /// Translates the response to version 2. Also returns the agent's capabilities as it sent them.
-pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, v1::AgentCapabilities) {
-    let theirs = object(result.take("agentCapabilities").as_deref());
+pub(in crate::bridge) fn response_to_v2(
+    mut result: RawObject,
+) -> (RawObject, v1::AgentCapabilities) {
+    let theirs = to_object(result.take("agentCapabilities").as_deref());
     let capabilities = dialect::agent_to_v2(&theirs, true);
-    let info = object(result.take("agentInfo").as_deref());
+    let info = to_object(result.take("agentInfo").as_deref());
     let mut named = object! {};
     for (key, absent) in [("name", "agent"), ("version", "unknown")] {
         let value = info.get(key).filter(|_| info.has(key));

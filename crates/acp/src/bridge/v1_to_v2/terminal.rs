@@ -6,20 +6,24 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use super::super::json::{UpdateTranslation, object, to_raw_value};
-use super::UpSession;
+use super::super::json::{TranslatedUpdate, to_object, to_raw_value};
+use super::V1ToV2Session;
 
-impl UpSession {
+impl V1ToV2Session {
     /// Converts the terminals in a tool call's `_meta` to updates, and removes them from the `_meta`.
-    pub(super) fn terminals(&mut self, call: &mut RawObject, emits: &mut Vec<UpdateTranslation>) {
+    pub(super) fn take_terminal_updates(
+        &mut self,
+        call: &mut RawObject,
+        emits: &mut Vec<TranslatedUpdate>,
+    ) {
         if !call.has("_meta") {
             return;
         }
         let own: String = call.field("toolCallId").unwrap_or_default();
-        let mut meta = object(call.get("_meta"));
+        let mut meta = to_object(call.get("_meta"));
         let mut shown = false;
         if let Some(info) = take_object(&mut meta, "terminal_info", &mut shown) {
-            let mut update = self.terminal_update(&info, &own);
+            let mut update = self.new_terminal_update(&info, &own);
             for key in ["command", "cwd"] {
                 let value: Option<String> = info.field(key);
                 // Version 2 accepts an absolute path or none.
@@ -27,18 +31,18 @@ impl UpSession {
                     update.push(key.to_owned(), to_raw_value(&value));
                 }
             }
-            emits.push(UpdateTranslation::Generated(update));
+            emits.push(TranslatedUpdate::Generated(update));
         }
         for key in ["terminal_output", "terminal_output_delta"] {
             if let Some(output) = take_object(&mut meta, key, &mut shown) {
                 let data: String = output.field("data").unwrap_or_default();
                 let id = id_of(&output, &own);
                 if !self.terminals.contains(&id) {
-                    let update = self.terminal_update(&output, &own);
-                    emits.push(UpdateTranslation::Generated(update));
+                    let update = self.new_terminal_update(&output, &own);
+                    emits.push(TranslatedUpdate::Generated(update));
                 }
                 if !data.is_empty() {
-                    emits.push(UpdateTranslation::Generated(object! {
+                    emits.push(TranslatedUpdate::Generated(object! {
                         "sessionUpdate": "terminal_output_chunk",
                         "terminalId": id,
                         "data": STANDARD.encode(data),
@@ -54,9 +58,9 @@ impl UpSession {
             if let Some(signal) = exit.field::<String>("signal") {
                 status.push("signal".to_owned(), to_raw_value(&signal));
             }
-            let mut update = self.terminal_update(&exit, &own);
+            let mut update = self.new_terminal_update(&exit, &own);
             update.push("exitStatus".to_owned(), to_raw_value(&status));
-            emits.push(UpdateTranslation::Generated(update));
+            emits.push(TranslatedUpdate::Generated(update));
         }
         if shown {
             if meta.is_empty() {
@@ -68,9 +72,9 @@ impl UpSession {
     }
 
     /// Returns an update for a terminal, and records that the client knows the terminal.
-    fn terminal_update(&mut self, meta: &RawObject, call: &str) -> RawObject {
+    fn new_terminal_update(&mut self, meta: &RawObject, call: &str) -> RawObject {
         let id = id_of(meta, call);
-        self.terminals.touch(&id);
+        self.terminals.get_or_insert(&id);
         object! { "sessionUpdate": "terminal_update", "terminalId": id }
     }
 }
@@ -88,7 +92,7 @@ fn take_object(meta: &mut RawObject, key: &str, shown: &mut bool) -> Option<RawO
         return None;
     }
     *shown = true;
-    meta.take(key).map(|value| object(Some(&value)))
+    meta.take(key).map(|value| to_object(Some(&value)))
 }
 
 /// Returns `true` if a path is absolute on Unix or on Windows. The agent may run on another system than the bridge.

@@ -3,10 +3,10 @@
 use acp_wire::RawObject;
 
 use super::super::config::LegacySetting;
-use super::super::json::{UpdateTranslation, items, session_id, to_raw_value, truncate};
+use super::super::json::{TranslatedUpdate, list_items, read_session_id, to_raw_value, truncate};
 use super::super::setup;
-use super::content::{items_to_v2, without_nulls};
-use super::{UpSession, new_message_id};
+use super::content::{content_to_v2, remove_nulls};
+use super::{V1ToV2Session, new_message_id};
 
 /// The fields of a tool call that are cleared when the agent reuses the call's id.
 const CALL_FIELDS: [&str; 7] = [
@@ -19,9 +19,9 @@ const CALL_FIELDS: [&str; 7] = [
     "rawOutput",
 ];
 
-impl UpSession {
+impl V1ToV2Session {
     /// Translates one session update to version 2.
-    pub(super) fn update(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
+    pub(super) fn translate_update(&mut self, update: RawObject) -> Vec<TranslatedUpdate> {
         let kind: String = update.field("sessionUpdate").unwrap_or_default();
         let conversation = matches!(
             &*kind,
@@ -43,44 +43,45 @@ impl UpSession {
             "tool_call_update" => self.update_tool_call(update, false),
             "plan" => {
                 self.current_message = None;
-                vec![UpdateTranslation::Changed(plan_to_v2(update))]
+                vec![TranslatedUpdate::Changed(plan_to_v2(update))]
             }
             "subagent_update" => {
-                if let Some(subagent) = session_id(&update) {
-                    self.subagents.touch(&subagent);
+                if let Some(subagent) = read_session_id(&update) {
+                    self.subagents.get_or_insert(&subagent);
                 }
-                vec![UpdateTranslation::Unchanged]
+                vec![TranslatedUpdate::Unchanged]
             }
             "current_mode_update" => self.update_mode(&update),
             "config_option_update" | "config_options_update" => {
-                self.config.set_agent_options(&items(&update, "configOptions"));
+                self.config
+                    .set_agent_options(&list_items(&update, "configOptions"));
                 let mut update = update;
                 update.set("sessionUpdate", to_raw_value("config_option_update"));
                 update.set("configOptions", to_raw_value(&self.config.list()));
                 self.config.drop_oversized();
-                vec![UpdateTranslation::Changed(update)]
+                vec![TranslatedUpdate::Changed(update)]
             }
             "available_commands_update" => {
                 let mut update = update;
                 setup::commands_to_v2(&mut update);
-                vec![UpdateTranslation::Changed(update)]
+                vec![TranslatedUpdate::Changed(update)]
             }
             "usage_update" => match update.get("cost") {
                 Some(cost) if cost.get() == "null" => {
-                    vec![UpdateTranslation::Changed(without_nulls(update))]
+                    vec![TranslatedUpdate::Changed(remove_nulls(update))]
                 }
-                _ => vec![UpdateTranslation::Unchanged],
+                _ => vec![TranslatedUpdate::Unchanged],
             },
-            _ => vec![UpdateTranslation::Unchanged],
+            _ => vec![TranslatedUpdate::Unchanged],
         }
     }
 
     /// Adds a message id to a chunk, which version 2 requires.
-    fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> UpdateTranslation {
+    fn assign_message_id(&mut self, kind: String, mut update: RawObject) -> TranslatedUpdate {
         if update.has("messageId") {
             let id = update.field("messageId").unwrap_or_default();
             self.current_message = Some((kind, id));
-            return UpdateTranslation::Unchanged;
+            return TranslatedUpdate::Unchanged;
         }
         let id = match self.current_message.take() {
             Some((speaker, id)) if speaker == kind => id,
@@ -88,17 +89,17 @@ impl UpSession {
         };
         update.set("messageId", to_raw_value(&id));
         self.current_message = Some((kind, id));
-        UpdateTranslation::Changed(update)
+        TranslatedUpdate::Changed(update)
     }
 
-    fn update_tool_call(&mut self, update: RawObject, whole: bool) -> Vec<UpdateTranslation> {
+    fn update_tool_call(&mut self, update: RawObject, whole: bool) -> Vec<TranslatedUpdate> {
         self.current_message = None;
-        let mut update = without_nulls(update);
+        let mut update = remove_nulls(update);
         update.set("sessionUpdate", to_raw_value("tool_call_update"));
         let id: String = update.field("toolCallId").unwrap_or_default();
         let is_known = self.titles.contains(&id);
         let title: Option<String> = update.field("title");
-        let known = self.titles.touch(&id);
+        let known = self.titles.get_or_insert(&id);
         if let Some(mut title) = title.filter(|title| !title.is_empty()) {
             // The title is for permission requests, where nobody reads more than 1 KiB of it.
             truncate(&mut title, 1024);
@@ -112,24 +113,24 @@ impl UpSession {
                 }
             }
         }
-        items_to_v2(&mut update);
+        content_to_v2(&mut update);
         let mut emits = Vec::new();
         let had_meta = update.has("_meta");
-        self.terminals(&mut update, &mut emits);
+        self.take_terminal_updates(&mut update, &mut emits);
         // If the update was only about terminals, nothing is left to send.
         let says = |key: &str| !matches!(key, "sessionUpdate" | "toolCallId");
         if !had_meta || update.iter().any(|(key, _)| says(key)) {
-            emits.push(UpdateTranslation::Changed(update));
+            emits.push(TranslatedUpdate::Changed(update));
         }
         emits
     }
 
     /// Translates a mode change to version 2, where the mode is a config option.
-    fn update_mode(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
+    fn update_mode(&mut self, update: &RawObject) -> Vec<TranslatedUpdate> {
         let mode = update.get("currentModeId").or_else(|| update.get("modeId"));
         match mode {
             Some(mode) if self.config.set_current(LegacySetting::Mode, mode) => {
-                vec![UpdateTranslation::Generated(object! {
+                vec![TranslatedUpdate::Generated(object! {
                     "sessionUpdate": "config_option_update",
                     "configOptions": self.config.list(),
                 })]
@@ -142,7 +143,7 @@ impl UpSession {
 
 /// Converts the only plan of version 1 to a version 2 plan with a fixed id.
 fn plan_to_v2(mut update: RawObject) -> RawObject {
-    let entries = items(&update, "entries");
+    let entries = list_items(&update, "entries");
     update.take("entries");
     let plan = object! { "type": "items", "planId": "plan", "entries": entries };
     update.set("sessionUpdate", to_raw_value("plan_update"));

@@ -6,17 +6,18 @@ use acp_wire::v1::StopReason;
 use serde_json::value::RawValue;
 
 use super::super::json::{
-    BridgeLine, BridgeOutput, write_result, emit, object, refuse, session_id, set_meta_note,
-    to_raw_value, update,
+    BridgeLine, BridgeOutput, read_session_id, store_original, to_object, to_raw_value,
+    write_error, write_result, write_translations, write_update,
 };
 use super::super::{method, setup};
 use super::client::cancel_turn;
 use super::{
-    DEPTH, DownPendingRequest, DownSession, ECHOES, PendingPermission, V2ToV1Bridge, non_null,
+    MAX_DEPTH, MAX_ECHOES, PendingPermission, V2ToV1Bridge, V2ToV1Request, V2ToV1Session,
+    get_non_null,
 };
 
 /// The result or the error of a response, as received.
-type DownResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
+type V2ResponseResult<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
 
 impl V2ToV1Bridge {
     pub(super) fn handle_agent_notification(
@@ -26,24 +27,26 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session_id = session_id(params).filter(|_| method_name == method::UPDATE);
+        let session_id = read_session_id(params).filter(|_| method_name == method::UPDATE);
         let Some(session_id) = session_id else {
             return line.write_unchanged(&mut out.client);
         };
-        let update = object(params.get("update"));
+        let update = to_object(params.get("update"));
         if update.field::<String>("sessionUpdate").as_deref() == Some("state_update") {
             return self.apply_state(&session_id, update, out);
         }
         if update.field::<String>("sessionUpdate").as_deref() == Some("subagent_update")
-            && let Some(subagent) = session_id(&update)
+            && let Some(subagent) = read_session_id(&update)
             && subagent != session_id
         {
-            self.parents.touch(&subagent).clone_from(&session_id);
+            self.parents
+                .get_or_insert(&subagent)
+                .clone_from(&session_id);
         }
-        let session = self.sessions.touch(&session_id);
-        let emits = session.update(&self.client_features, update);
+        let session = self.sessions.get_or_insert(&session_id);
+        let emits = session.translate_update(&self.client_features, update);
         if self.root_session(&session_id).is_none() {
-            emit(&mut out.client, line, params, &session_id, emits);
+            write_translations(&mut out.client, line, params, &session_id, emits);
         }
     }
 
@@ -55,7 +58,7 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let Some(session) = session_id(&params) else {
+        let Some(session) = read_session_id(&params) else {
             return line.write_unchanged(&mut out.client);
         };
         let asked_as = self.root_session(&session);
@@ -69,14 +72,17 @@ impl V2ToV1Bridge {
                 None => line.write_unchanged(&mut out.client),
             };
         }
-        let (mut params, hidden) = self.sessions.touch(&session).permission(params);
+        let (mut params, hidden) = self
+            .sessions
+            .get_or_insert(&session)
+            .translate_permission_request(params);
         if let Some(known) = asked_as {
             params.set("sessionId", to_raw_value(&known));
             return line.write_with_params(&mut out.client, &params);
         }
         line.write_with_params(&mut out.client, &params);
         // If too many permission requests are pending, the call shows the request's content until its next update.
-        if let Some(call) = hidden.filter(|_| self.pending_permissions.check_room(id).is_ok()) {
+        if let Some(call) = hidden.filter(|_| self.pending_permissions.check_capacity(id).is_ok()) {
             self.pending_permissions
                 .add(id, PendingPermission { session, call });
         }
@@ -89,7 +95,7 @@ impl V2ToV1Bridge {
             return None;
         }
         let mut top = self.parents.get(session)?;
-        for _ in 0..DEPTH {
+        for _ in 0..MAX_DEPTH {
             match self.parents.get(top) {
                 Some(parent) => top = parent,
                 None => break,
@@ -101,14 +107,14 @@ impl V2ToV1Bridge {
     pub(super) fn handle_agent_response(
         &mut self,
         id: &RequestId,
-        result: DownResult<'_>,
+        result: V2ResponseResult<'_>,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
         let Some(request) = self.client_requests.take(id) else {
             return line.write_unchanged(&mut out.client);
         };
-        if let DownPendingRequest::Resume {
+        if let V2ToV1Request::Resume {
             session,
             replayed: true,
         } = &request
@@ -117,14 +123,14 @@ impl V2ToV1Bridge {
             session.replays = session.replays.saturating_sub(1);
         }
         let result = match (&request, result) {
-            (DownPendingRequest::Prompt { session: id_ }, Err(_)) => {
+            (V2ToV1Request::Prompt { session: id_ }, Err(_)) => {
                 if let Some(session) = self.sessions.get(id_) {
                     session.turns.retain(|turn| turn.id != *id);
                 }
                 return line.write_unchanged(&mut out.client);
             }
             (_, Err(_)) => return line.write_unchanged(&mut out.client),
-            (_, Ok(result)) => object(Some(result)),
+            (_, Ok(result)) => to_object(Some(result)),
         };
         self.handle_result(id, request, result, line, out);
     }
@@ -132,19 +138,19 @@ impl V2ToV1Bridge {
     fn handle_result(
         &mut self,
         id: &RequestId,
-        request: DownPendingRequest,
+        request: V2ToV1Request,
         mut result: RawObject,
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
         let booleans = self.client_features.boolean_options;
         match request {
-            DownPendingRequest::Prompt { session: id_ } => {
+            V2ToV1Request::Prompt { session: id_ } => {
                 // The agent has accepted the prompt. In version 1 the response comes at the end of the turn.
-                let session = self.sessions.touch(&id_);
+                let session = self.sessions.get_or_insert(&id_);
                 if let Some(turn) = session.turns.iter_mut().find(|turn| turn.id == *id) {
-                    turn.accepted = true;
-                    if turn.cancelled {
+                    turn.is_accepted = true;
+                    if turn.is_cancelled {
                         // The cancel and this response crossed.
                         cancel_turn(&id_, out);
                     }
@@ -155,20 +161,20 @@ impl V2ToV1Bridge {
                         .or(turn.message_id.take());
                 }
                 self.client_requests
-                    .add(id, DownPendingRequest::Prompt { session: id_ });
+                    .add(id, V2ToV1Request::Prompt { session: id_ });
             }
-            DownPendingRequest::OpenSession => {
-                let Some(id) = session_id(&result) else {
+            V2ToV1Request::OpenSession => {
+                let Some(id) = read_session_id(&result) else {
                     return line.write_unchanged(&mut out.client);
                 };
                 self.finish_opening(&id, result, line, out);
             }
-            DownPendingRequest::Resume { session, .. } => {
+            V2ToV1Request::Resume { session, .. } => {
                 self.finish_opening(&session, result, line, out)
             }
-            DownPendingRequest::SetOption { session: id } => {
-                let session = self.sessions.touch(&id);
-                let mode = session.configured(&result);
+            V2ToV1Request::SetOption { session: id } => {
+                let session = self.sessions.get_or_insert(&id);
+                let mode = session.apply_config_options(&result);
                 if result.has("configOptions") {
                     let options = session.config.list(booleans);
                     result.set("configOptions", to_raw_value(&options));
@@ -176,34 +182,34 @@ impl V2ToV1Bridge {
                 session.config.drop_oversized();
                 line.write_with_result(&mut out.client, &result);
                 if let Some(mode) = mode {
-                    update(&mut out.client, &id, &mode);
+                    write_update(&mut out.client, &id, &mode);
                 }
             }
-            DownPendingRequest::SetLegacyOption { session: id } => {
-                let session = self.sessions.touch(&id);
-                let mode = session.configured(&result);
+            V2ToV1Request::SetLegacyOption { session: id } => {
+                let session = self.sessions.get_or_insert(&id);
+                let mode = session.apply_config_options(&result);
                 let options = session.config.list(booleans);
                 session.config.drop_oversized();
                 line.write_with_result(&mut out.client, &result.without(&["configOptions"]));
                 let changed = object! {
                     "sessionUpdate": "config_option_update", "configOptions": options,
                 };
-                update(&mut out.client, &id, &changed);
+                write_update(&mut out.client, &id, &changed);
                 if let Some(mode) = mode {
-                    update(&mut out.client, &id, &mode);
+                    write_update(&mut out.client, &id, &mode);
                 }
             }
-            DownPendingRequest::Close { session } => {
+            V2ToV1Request::Close { session } => {
                 if self
                     .sessions
                     .get(&session)
                     .is_some_and(|session| session.turns.is_empty())
                 {
-                    self.sessions.forget(&session);
+                    self.sessions.remove(&session);
                 }
                 line.write_unchanged(&mut out.client);
             }
-            DownPendingRequest::PassThrough => line.write_unchanged(&mut out.client),
+            V2ToV1Request::PassThrough => line.write_unchanged(&mut out.client),
         }
     }
 
@@ -216,8 +222,8 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) {
-        let session = self.sessions.touch(id);
-        session.configured(&result);
+        let session = self.sessions.get_or_insert(id);
+        session.apply_config_options(&result);
         if result.has("configOptions") {
             let options = session.config.list(self.client_features.boolean_options);
             result.set("configOptions", to_raw_value(&options));
@@ -233,47 +239,47 @@ impl V2ToV1Bridge {
                 "sessionUpdate": "available_commands_update", "availableCommands": commands,
             };
             setup::commands_to_v1(&mut commands_update);
-            update(&mut out.client, id, &commands_update);
+            write_update(&mut out.client, id, &commands_update);
         }
     }
 
     /// Applies a `state_update` from the agent. When it reports idle, the accepted prompts get their responses.
     fn apply_state(&mut self, session_id: &str, idle: RawObject, out: &mut BridgeOutput) {
-        let session = self.sessions.touch(session_id);
+        let session = self.sessions.get_or_insert(session_id);
         if idle.field::<String>("state").as_deref() != Some("idle") {
             // No other state, known or not, ends a turn.
-            session.active = true;
+            session.is_active = true;
             return;
         }
-        let active = std::mem::take(&mut session.active);
-        if !active && non_null(&idle, "stopReason").is_none() {
+        let active = std::mem::take(&mut session.is_active);
+        if !active && get_non_null(&idle, "stopReason").is_none() {
             // The update only reports the current state. No turn has ended.
             return;
         }
         let (ended, open) = std::mem::take(&mut session.turns)
             .into_iter()
-            .partition(|turn| turn.accepted);
+            .partition(|turn| turn.is_accepted);
         session.turns = open;
         for turn in ended {
             session.echoes.extend(turn.message_id);
             self.client_requests.take(&turn.id);
             respond_to_prompt(&mut out.client, &turn.id, &idle);
         }
-        while session.echoes.len() > ECHOES {
+        while session.echoes.len() > MAX_ECHOES {
             session.echoes.pop_front();
         }
     }
 }
 
-impl DownSession {
+impl V2ToV1Session {
     /// Stores the options in a response or an update. Returns an update for the client if the mode has changed.
-    pub(super) fn configured(&mut self, source: &RawObject) -> Option<RawObject> {
+    pub(super) fn apply_config_options(&mut self, source: &RawObject) -> Option<RawObject> {
         if !source.has("configOptions") {
             return None;
         }
         let before = self.config.mode().map(RawValue::get).map(str::to_owned);
         self.config
-            .set(&super::super::json::items(source, "configOptions"));
+            .set(&super::super::json::list_items(source, "configOptions"));
         let mode = self.config.mode()?;
         if before.is_none_or(|before| before == mode.get()) {
             return None;
@@ -284,13 +290,13 @@ impl DownSession {
 
 /// Responds to a prompt with what the `idle` state that ended its turn reports.
 fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
-    let reason = non_null(idle, "stopReason");
+    let reason = get_non_null(idle, "stopReason");
     let word: Option<String> = idle.field("stopReason");
     if word.as_deref() == Some("error") {
         let error = idle.field("error").unwrap_or_else(|| {
             jsonrpc::Error::internal("the agent stopped because of an unspecified error")
         });
-        return refuse(buf, id, &error);
+        return write_error(buf, id, &error);
     }
     let mut result = object! {};
     let known = word.filter(|word| {
@@ -311,7 +317,7 @@ fn respond_to_prompt(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
         }
     }
     if let (None, Some(reason)) = (known, reason) {
-        set_meta_note(&mut result, "stopReason", reason);
+        store_original(&mut result, "stopReason", reason);
     }
     write_result(buf, id, &result);
 }

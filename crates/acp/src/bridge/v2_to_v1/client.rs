@@ -4,9 +4,11 @@ use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
 
 use super::super::config::LegacySetting;
-use super::super::json::{BridgeLine, BridgeOutput, notify, require_session_id, to_raw_value};
+use super::super::json::{
+    BridgeLine, BridgeOutput, require_session_id, to_raw_value, write_notification,
+};
 use super::super::{method, setup};
-use super::{DownPendingRequest, DownTurn, V2ToV1Bridge};
+use super::{V2ToV1Bridge, V2ToV1Request, V2ToV1Turn};
 
 /// Adds the type of an option's value, which version 2 requires.
 fn add_value_type(params: &mut RawObject) {
@@ -25,7 +27,7 @@ impl V2ToV1Bridge {
         line: &BridgeLine<'_>,
         out: &mut BridgeOutput,
     ) -> Result<(), jsonrpc::Error> {
-        self.client_requests.check_room(id)?;
+        self.client_requests.check_capacity(id)?;
         let what = match method_name {
             method::INITIALIZE => {
                 return Err(jsonrpc::Error::new(
@@ -35,19 +37,22 @@ impl V2ToV1Bridge {
             }
             method::PROMPT => {
                 let session = require_session_id(&params)?;
-                self.sessions.touch(&session).turns.push_back(DownTurn {
-                    id: id.clone(),
-                    accepted: false,
-                    cancelled: false,
-                    message_id: None,
-                });
+                self.sessions
+                    .get_or_insert(&session)
+                    .turns
+                    .push_back(V2ToV1Turn {
+                        id: id.clone(),
+                        is_accepted: false,
+                        is_cancelled: false,
+                        message_id: None,
+                    });
                 line.write_unchanged(&mut out.agent);
-                DownPendingRequest::Prompt { session }
+                V2ToV1Request::Prompt { session }
             }
             method::NEW | method::FORK => {
                 setup::servers_to_v2(&mut params);
                 line.write_with_params(&mut out.agent, &params);
-                DownPendingRequest::OpenSession
+                V2ToV1Request::OpenSession
             }
             method::LOAD | method::RESUME => {
                 let session = require_session_id(&params)?;
@@ -55,21 +60,21 @@ impl V2ToV1Bridge {
                 setup::servers_to_v2(&mut params);
                 if replayed {
                     params.set("replayFrom", to_raw_value(&object! { "type": "start" }));
-                    self.sessions.touch(&session).replays += 1;
+                    self.sessions.get_or_insert(&session).replays += 1;
                 }
                 line.write_with_method(&mut out.agent, method::RESUME, &params);
-                DownPendingRequest::Resume { session, replayed }
+                V2ToV1Request::Resume { session, replayed }
             }
             method::CLOSE | method::DELETE | method::ARCHIVE => {
                 let session = require_session_id(&params)?;
                 line.write_unchanged(&mut out.agent);
-                DownPendingRequest::Close { session }
+                V2ToV1Request::Close { session }
             }
             method::SET_OPTION => {
                 let session = require_session_id(&params)?;
                 add_value_type(&mut params);
                 line.write_with_params(&mut out.agent, &params);
-                DownPendingRequest::SetOption { session }
+                V2ToV1Request::SetOption { session }
             }
             method::SET_MODE | method::SET_MODEL => {
                 let session = require_session_id(&params)?;
@@ -78,19 +83,19 @@ impl V2ToV1Bridge {
                     _ => LegacySetting::Model,
                 };
                 self.set_legacy_option(&session, option, params, line, out)?;
-                DownPendingRequest::SetLegacyOption { session }
+                V2ToV1Request::SetLegacyOption { session }
             }
             method::AUTHENTICATE => {
                 line.write_with_method(&mut out.agent, method::LOGIN, &params);
-                DownPendingRequest::PassThrough
+                V2ToV1Request::PassThrough
             }
             method::LOGOUT_V1 => {
                 line.write_with_method(&mut out.agent, method::LOGOUT_V2, &params);
-                DownPendingRequest::PassThrough
+                V2ToV1Request::PassThrough
             }
             _ => {
                 line.write_unchanged(&mut out.agent);
-                DownPendingRequest::PassThrough
+                V2ToV1Request::PassThrough
             }
         };
         self.client_requests.add(id, what);
@@ -106,7 +111,7 @@ impl V2ToV1Bridge {
     ) {
         if method_name == method::CANCEL_REQUEST
             && let Ok(cancel) = params.read::<CancelRequestNotification>()
-            && let Some(DownPendingRequest::Prompt { session }) =
+            && let Some(V2ToV1Request::Prompt { session }) =
                 self.client_requests.get(&cancel.request_id)
         {
             let session_id = session.clone();
@@ -115,8 +120,8 @@ impl V2ToV1Bridge {
                 turns.find(|turn| turn.id == cancel.request_id)
             });
             if let Some(turn) = turn {
-                turn.cancelled = true;
-                if turn.accepted {
+                turn.is_cancelled = true;
+                if turn.is_accepted {
                     // The agent has already responded to the prompt request, so the client means the turn.
                     return cancel_turn(&session_id, out);
                 }
@@ -145,9 +150,7 @@ impl V2ToV1Bridge {
             );
             return Err(jsonrpc::Error::invalid_params(text));
         };
-        let mut params = params
-            .rename("modeId", "value")
-            .rename("modelId", "value");
+        let mut params = params.rename("modeId", "value").rename("modelId", "value");
         params.set("configId", option);
         params.set("type", to_raw_value("id"));
         line.write_with_method(&mut out.agent, method::SET_OPTION, &params);
@@ -158,5 +161,5 @@ impl V2ToV1Bridge {
 /// Sends a `session/cancel` for the session to the agent.
 pub(super) fn cancel_turn(session: &str, out: &mut BridgeOutput) {
     let params = object! { "sessionId": session };
-    notify(&mut out.agent, method::CANCEL, &params);
+    write_notification(&mut out.agent, method::CANCEL, &params);
 }

@@ -3,7 +3,7 @@
 
 use acp_wire::{RawObject, v1};
 
-use super::super::json::{object, to_raw_value};
+use super::super::json::{to_object, to_raw_value};
 use super::super::setup;
 use crate::dialect;
 
@@ -20,8 +20,8 @@ pub(in crate::bridge) struct V1ClientFeatures {
 
 /// Translates the request to version 2, and returns the client's features with it. Keeps the fields of version 1, in
 /// case the agent supports only that version.
-pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
-    let v1_capabilities = object(params.get("clientCapabilities"));
+pub(in crate::bridge) fn request_to_v2(mut params: RawObject) -> (RawObject, V1ClientFeatures) {
+    let v1_capabilities = to_object(params.get("clientCapabilities"));
     let known: v1::ClientCapabilities = v1_capabilities.read().unwrap_or_default();
     let session = known.session.unwrap_or_default();
     let client = V1ClientFeatures {
@@ -47,7 +47,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientF
             capabilities.push(key.to_owned(), value.to_owned());
         }
     }
-    let mut info = object(params.get("clientInfo"));
+    let mut info = to_object(params.get("clientInfo"));
     for (key, absent) in [("name", "client"), ("version", "unknown")] {
         if !info.has(key) {
             info.set(key, to_raw_value(absent));
@@ -60,8 +60,11 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, V1ClientF
 }
 
 /// Translates the response to version 1.
-pub(in crate::bridge) fn answer(mut result: RawObject, client: &V1ClientFeatures) -> RawObject {
-    let v2_capabilities = object(result.take("capabilities").as_deref());
+pub(in crate::bridge) fn response_to_v1(
+    mut result: RawObject,
+    client: &V1ClientFeatures,
+) -> RawObject {
+    let v2_capabilities = to_object(result.take("capabilities").as_deref());
     let capabilities = dialect::agent_from_v2(&v2_capabilities, result.has("authMethods"));
     result.set("protocolVersion", to_raw_value(&1));
     if let Some(info) = result.take("info") {

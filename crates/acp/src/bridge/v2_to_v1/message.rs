@@ -5,12 +5,12 @@ use acp_wire::RawObject;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::super::json::{UpdateTranslation, items, object, to_raw_value};
+use super::super::json::{TranslatedUpdate, list_items, to_object, to_raw_value};
 use crate::lru_map::LruMap;
 
 /// The messages that the client has received, whole or in part.
 #[derive(Default)]
-pub(super) struct DownMessages(LruMap<SentText, 1024>);
+pub(super) struct SentMessages(LruMap<SentText, 1024>);
 
 /// The part of a message that the client has received, as a digest to check whether a longer message starts with it.
 #[derive(Debug, Default, Clone)]
@@ -46,7 +46,7 @@ impl TextDigest {
     }
 
     /// Returns what follows in `bytes` after the bytes added so far, or `None` if `bytes` does not start with them.
-    pub(super) fn rest<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    pub(super) fn strip_prefix<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         let (begin, rest) = bytes.split_at_checked(self.length)?;
         let mut sum = Self::default();
         sum.add(begin);
@@ -56,8 +56,8 @@ impl TextDigest {
 
 /// Returns the bytes of a content block for a digest: the text of a text block, or the JSON of any other block. The
 /// flag is `true` for a text block.
-fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
-    let read = object(Some(block));
+fn digest_bytes(block: &RawValue) -> (Vec<u8>, bool) {
+    let read = to_object(Some(block));
     let text = read.field::<String>("text");
     match text.filter(|_| read.field::<String>("type").as_deref() == Some("text")) {
         Some(text) => (text.into_bytes(), true),
@@ -71,31 +71,31 @@ fn bytes_of(block: &RawValue) -> (Vec<u8>, bool) {
     }
 }
 
-impl DownMessages {
+impl SentMessages {
     /// Translates a chunk of a message.
-    pub(super) fn chunk(&mut self, mut update: RawObject) -> UpdateTranslation {
+    pub(super) fn translate_chunk(&mut self, mut update: RawObject) -> TranslatedUpdate {
         let Some(id) = update.field::<String>("messageId") else {
-            return UpdateTranslation::Unchanged;
+            return TranslatedUpdate::Unchanged;
         };
-        let sent = self.0.touch(&id);
+        let sent = self.0.get_or_insert(&id);
         if let Some(block) = update.get("content") {
-            sent.digest.add(&bytes_of(block).0);
+            sent.digest.add(&digest_bytes(block).0);
         }
         match &sent.renamed_id {
             Some(renamed) => {
                 update.set("messageId", to_raw_value(renamed));
-                UpdateTranslation::Changed(update)
+                TranslatedUpdate::Changed(update)
             }
-            None => UpdateTranslation::Unchanged,
+            None => TranslatedUpdate::Unchanged,
         }
     }
 
     /// Translates a whole message to chunks with the part that the client does not have yet.
-    pub(super) fn update_whole(
+    pub(super) fn translate_message(
         &mut self,
         kind: &str,
         update: &RawObject,
-    ) -> Vec<UpdateTranslation> {
+    ) -> Vec<TranslatedUpdate> {
         let (Some(id), Some(content)) =
             (update.field::<String>("messageId"), update.get("content"))
         else {
@@ -104,11 +104,14 @@ impl DownMessages {
         let blocks: Vec<Box<RawValue>> = if content.get() == "null" {
             Vec::new()
         } else {
-            items(update, "content")
+            list_items(update, "content")
         };
-        let sent = self.0.touch(&id);
-        let all: Vec<u8> = blocks.iter().flat_map(|block| bytes_of(block).0).collect();
-        let known = match sent.digest.rest(&all) {
+        let sent = self.0.get_or_insert(&id);
+        let all: Vec<u8> = blocks
+            .iter()
+            .flat_map(|block| digest_bytes(block).0)
+            .collect();
+        let known = match sent.digest.strip_prefix(&all) {
             Some(_) => sent.digest.length,
             None => {
                 // Sent chunks cannot be withdrawn, so send the whole message again under another id.
@@ -125,7 +128,7 @@ impl DownMessages {
         let mut emits = Vec::new();
         let mut at = 0;
         for block in blocks {
-            let (bytes, is_text) = bytes_of(&block);
+            let (bytes, is_text) = digest_bytes(&block);
             let begin = at;
             at += bytes.len();
             if at <= known || bytes.is_empty() {
@@ -139,10 +142,10 @@ impl DownMessages {
                 _ => block,
             };
             let mut chunk = object! { "sessionUpdate": kind, "messageId": id, "content": block };
-            if let Some(meta) = super::non_null(update, "_meta").filter(|_| emits.is_empty()) {
+            if let Some(meta) = super::get_non_null(update, "_meta").filter(|_| emits.is_empty()) {
                 chunk.push("_meta".to_owned(), meta.to_owned());
             }
-            emits.push(UpdateTranslation::Changed(chunk));
+            emits.push(TranslatedUpdate::Changed(chunk));
         }
         emits
     }

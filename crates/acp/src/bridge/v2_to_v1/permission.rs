@@ -5,18 +5,21 @@ use acp_wire::RawObject;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::super::json::{items, object, to_raw_value};
-use super::tool_call::{content_to_v1, status_to_v1, without_nulls};
-use super::{DownSession, non_null};
+use super::super::json::{list_items, to_object, to_raw_value};
+use super::tool_call::{content_to_v1, replace_nulls, status_to_v1};
+use super::{V2ToV1Session, get_non_null};
 
-impl DownSession {
+impl V2ToV1Session {
     /// Translates the params of a permission request to version 1. If the request hides the content of a tool call
     /// while it is pending, also returns the id of that call.
-    pub(super) fn permission(&mut self, mut params: RawObject) -> (RawObject, Option<String>) {
-        let subject = object(params.get("subject"));
+    pub(super) fn translate_permission_request(
+        &mut self,
+        mut params: RawObject,
+    ) -> (RawObject, Option<String>) {
+        let subject = to_object(params.get("subject"));
         let kind: Option<String> = subject.field("type");
         let (mut call, known) = match kind.as_deref() {
-            Some("tool_call") => (object(subject.get("toolCall")), true),
+            Some("tool_call") => (to_object(subject.get("toolCall")), true),
             Some("command") => (command_to_tool_call(&subject), true),
             // A subject of an unknown type stays in the params, for clients that know it.
             other => (object! {}, other.is_none()),
@@ -25,7 +28,7 @@ impl DownSession {
             call.set("toolCallId", to_raw_value(&Uuid::new_v4().to_string()));
         }
         let id: String = call.field("toolCallId").unwrap_or_default();
-        call = without_nulls(call, false);
+        call = replace_nulls(call, false);
         status_to_v1(&mut call);
         if call.has("content") {
             content_to_v1(&mut call);
@@ -51,7 +54,7 @@ impl DownSession {
             let why: Box<RawValue> = to_raw_value(&object! { "type": "content", "content": block });
             // The content of the request replaces that of the call.
             let rest = if call.has("content") {
-                items(&call, "content")
+                list_items(&call, "content")
             } else {
                 self.calls.content(&id)
             };
@@ -68,7 +71,7 @@ impl DownSession {
     }
 
     /// Returns an update that shows the content of a tool call again, after a permission request has hidden it.
-    pub(super) fn restored_content(&self, call: &str) -> RawObject {
+    pub(super) fn restore_content_update(&self, call: &str) -> RawObject {
         object! {
             "sessionUpdate": "tool_call_update",
             "toolCallId": call,
@@ -83,11 +86,11 @@ fn command_to_tool_call(subject: &RawObject) -> RawObject {
     let block = object! { "type": "text", "text": text };
     let content = object! { "type": "content", "content": block };
     let mut input = object! { "command": text };
-    if let Some(cwd) = non_null(subject, "cwd") {
+    if let Some(cwd) = get_non_null(subject, "cwd") {
         input.push("cwd".to_owned(), cwd.to_owned());
     }
     let mut call = object! { "kind": "execute", "content": [content], "rawInput": input };
-    if let Some(id) = non_null(subject, "toolCallId") {
+    if let Some(id) = get_non_null(subject, "toolCallId") {
         call.set("toolCallId", id.to_owned());
     }
     call

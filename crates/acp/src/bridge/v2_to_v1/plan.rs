@@ -4,7 +4,7 @@
 use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
-use super::super::json::{UpdateTranslation, items, object, to_raw_value};
+use super::super::json::{TranslatedUpdate, list_items, to_object, to_raw_value};
 
 /// The maximum number of stored plans per session.
 const MAX_PLANS: usize = 64;
@@ -14,20 +14,20 @@ const MAX_STORED_LEN: usize = 1024 * 1024;
 
 /// A session's plans in order of arrival, for clients that support only one plan.
 #[derive(Default)]
-pub(super) struct DownPlans(Vec<(String, Vec<Box<RawValue>>)>);
+pub(super) struct SentPlans(Vec<(String, Vec<Box<RawValue>>)>);
 
-impl DownPlans {
+impl SentPlans {
     /// Translates a new or changed plan. `several` is `true` if the client supports several plans.
-    pub(super) fn update(
+    pub(super) fn translate_update(
         &mut self,
         mut update: RawObject,
         several: bool,
-    ) -> Vec<UpdateTranslation> {
-        let plan = object(update.get("plan"));
+    ) -> Vec<TranslatedUpdate> {
+        let plan = to_object(update.get("plan"));
         let is_items = plan.field::<String>("type").as_deref() == Some("items");
         if !is_items {
             return if several {
-                vec![UpdateTranslation::Unchanged]
+                vec![TranslatedUpdate::Unchanged]
             } else {
                 Vec::new()
             };
@@ -37,7 +37,7 @@ impl DownPlans {
             let mut plan = plan;
             plan.set("entries", to_raw_value(&entries));
             update.set("plan", to_raw_value(&plan));
-            return vec![UpdateTranslation::Changed(update)];
+            return vec![TranslatedUpdate::Changed(update)];
         }
         let id: Option<String> = plan.field("planId").or_else(|| plan.field("id"));
         let id = id.unwrap_or_default();
@@ -54,9 +54,13 @@ impl DownPlans {
     }
 
     /// Translates the removal of a plan.
-    pub(super) fn remove(&mut self, update: &RawObject, several: bool) -> Vec<UpdateTranslation> {
+    pub(super) fn translate_removal(
+        &mut self,
+        update: &RawObject,
+        several: bool,
+    ) -> Vec<TranslatedUpdate> {
         if several {
-            return vec![UpdateTranslation::Unchanged];
+            return vec![TranslatedUpdate::Unchanged];
         }
         let id: String = update.field("planId").unwrap_or_default();
         let before = self.0.len();
@@ -68,7 +72,7 @@ impl DownPlans {
     }
 
     /// Returns an update with the steps of all plans as one plan.
-    fn to_single_plan(&self, mut update: RawObject) -> Vec<UpdateTranslation> {
+    fn to_single_plan(&self, mut update: RawObject) -> Vec<TranslatedUpdate> {
         let entries: Vec<&RawValue> = self
             .0
             .iter()
@@ -76,7 +80,7 @@ impl DownPlans {
             .collect();
         update.set("sessionUpdate", to_raw_value("plan"));
         update.set("entries", to_raw_value(&entries));
-        vec![UpdateTranslation::Changed(update)]
+        vec![TranslatedUpdate::Changed(update)]
     }
 
     fn size(&self) -> usize {
@@ -87,17 +91,17 @@ impl DownPlans {
 
 /// Converts the entries of a plan to version 1, which has no cancelled entries.
 fn entries_to_v1(plan: &RawObject) -> Vec<Box<RawValue>> {
-    items(plan, "entries")
+    list_items(plan, "entries")
         .into_iter()
         .map(|entry| {
-            let mut read = object(Some(&entry));
+            let mut read = to_object(Some(&entry));
             let status = match read.field::<String>("status").as_deref() {
                 Some("pending" | "in_progress" | "completed") | None => return entry,
                 Some("cancelled") => "completed",
                 Some(_) => "pending",
             };
             if let Some(original) = read.get("status").map(ToOwned::to_owned) {
-                super::super::json::set_meta_note(&mut read, "status", &original);
+                super::super::json::store_original(&mut read, "status", &original);
             }
             read.set("status", to_raw_value(status));
             to_raw_value(&read)

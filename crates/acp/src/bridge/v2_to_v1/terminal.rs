@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use super::super::json::{UpdateTranslation, object, to_raw_value};
+use super::super::json::{TranslatedUpdate, to_object, to_raw_value};
+use super::get_non_null;
 use super::message::TextDigest;
-use super::non_null;
 use crate::lru_map::LruMap;
 use crate::utf8::Utf8Pieces;
 
@@ -18,10 +18,10 @@ const MAX_PENDING_LEN: usize = 64 * 1024;
 
 /// The terminals of a session.
 #[derive(Default)]
-pub(super) struct DownTerminals(LruMap<DownTerminal, 128>);
+pub(super) struct SentTerminals(LruMap<SentTerminal, 128>);
 
 #[derive(Default)]
-struct DownTerminal {
+struct SentTerminal {
     /// The tool call that shows the terminal, if any.
     call: Option<String>,
     command: Option<Box<RawValue>>,
@@ -36,20 +36,20 @@ struct DownTerminal {
     exit_status: Option<RawObject>,
 }
 
-impl DownTerminals {
+impl SentTerminals {
     /// Translates an update of a terminal or a chunk of its output.
-    pub(super) fn update(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
+    pub(super) fn translate_update(&mut self, update: &RawObject) -> Vec<TranslatedUpdate> {
         let Some(id) = update.field::<String>("terminalId") else {
             return Vec::new();
         };
-        let terminal = self.0.touch(&id);
+        let terminal = self.0.get_or_insert(&id);
         let mut named = false;
         for (key, field) in [
             ("command", &mut terminal.command),
             ("cwd", &mut terminal.cwd),
         ] {
             if let Some(value) = update.get(key) {
-                *field = non_null(update, key).map(|_| value.to_owned());
+                *field = get_non_null(update, key).map(|_| value.to_owned());
                 named = true;
             }
         }
@@ -67,7 +67,7 @@ impl DownTerminals {
                 terminal.buffer_output("\u{fffd}");
             }
             let null = RawValue::NULL.to_owned();
-            let of = |key| non_null(&status, key).map_or(null.clone(), ToOwned::to_owned);
+            let of = |key| get_non_null(&status, key).map_or(null.clone(), ToOwned::to_owned);
             terminal.exit_status = Some(object! {
                 "exit_code": of("exitCode"), "signal": of("signal"),
             });
@@ -76,21 +76,21 @@ impl DownTerminals {
     }
 
     /// Assigns the terminals among these content items to the call, which reports their output from now on.
-    pub(super) fn show(
+    pub(super) fn assign_to_call(
         &mut self,
         call: &str,
         items: &[Box<RawValue>],
-        emits: &mut Vec<UpdateTranslation>,
+        emits: &mut Vec<TranslatedUpdate>,
     ) {
         for item in items {
-            let item = object(Some(item));
+            let item = to_object(Some(item));
             if item.field::<String>("type").as_deref() != Some("terminal") {
                 continue;
             }
             let Some(id) = item.field::<String>("terminalId") else {
                 continue;
             };
-            let terminal = self.0.touch(&id);
+            let terminal = self.0.get_or_insert(&id);
             if terminal.call.as_deref() != Some(call) {
                 terminal.call = Some(call.to_owned());
                 emits.extend(terminal.take_update(&id, true));
@@ -99,7 +99,7 @@ impl DownTerminals {
     }
 }
 
-impl DownTerminal {
+impl SentTerminal {
     /// Decodes output, and returns its complete characters. If `all` is `true`, `base64` is the whole output and not a
     /// chunk.
     fn decode_output(&mut self, base64: &str, all: bool) -> String {
@@ -108,7 +108,7 @@ impl DownTerminal {
             return String::new();
         };
         let new = if all {
-            let new = self.digest.rest(&bytes).map(<[u8]>::to_vec);
+            let new = self.digest.strip_prefix(&bytes).map(<[u8]>::to_vec);
             new.unwrap_or_else(|| {
                 // Shown output cannot be withdrawn, so the whole output is shown again below it.
                 self.digest = TextDigest::default();
@@ -135,7 +135,7 @@ impl DownTerminal {
     }
 
     /// Returns an update with everything that was not reported yet, or `None` if no call shows the terminal.
-    fn take_update(&mut self, id: &str, named: bool) -> Option<UpdateTranslation> {
+    fn take_update(&mut self, id: &str, named: bool) -> Option<TranslatedUpdate> {
         let call = self.call.as_ref()?;
         let mut meta = object! {};
         if named {
@@ -160,7 +160,7 @@ impl DownTerminal {
             meta.push("terminal_exit".to_owned(), to_raw_value(&exit));
         }
         (!meta.is_empty()).then(|| {
-            UpdateTranslation::Generated(object! {
+            TranslatedUpdate::Generated(object! {
                 "sessionUpdate": "tool_call_update", "toolCallId": call, "_meta": meta,
             })
         })

@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 
 use super::super::diff;
 use super::super::json::{
-    UpdateTranslation, empty_list, items, object, set_meta_note, to_raw_value, truncate,
+    TranslatedUpdate, empty_list, list_items, store_original, to_object, to_raw_value, truncate,
 };
-use super::DownSession;
+use super::V2ToV1Session;
 use crate::lru_map::LruMap;
 
 /// The maximum size of a call's stored content, in bytes. When it is exceeded, the oldest items are dropped.
@@ -22,13 +22,13 @@ const MAX_STORED_LEN: usize = 4 * 1024 * 1024;
 
 /// The tool calls of a session.
 #[derive(Default)]
-pub(super) struct DownToolCalls {
-    calls: LruMap<DownToolCall, 512>,
+pub(super) struct SentToolCalls {
+    calls: LruMap<SentToolCall, 512>,
     size: usize,
 }
 
 #[derive(Default)]
-struct DownToolCall {
+struct SentToolCall {
     title: String,
     /// The call's content, in the form of version 1.
     content: VecDeque<Box<RawValue>>,
@@ -36,11 +36,11 @@ struct DownToolCall {
     has_locations: bool,
 }
 
-impl DownToolCalls {
+impl SentToolCalls {
     /// Adds a tool call if it is new. Returns `true` if it was already known.
     fn ensure_known(&mut self, id: &str) -> bool {
         let known = self.calls.contains(id);
-        self.calls.touch(id);
+        self.calls.get_or_insert(id);
         if !known {
             // Another call may have been evicted.
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
@@ -73,7 +73,7 @@ impl DownToolCalls {
 
     /// Drops the content of the oldest calls, except for the call `but`, until the limit is met.
     fn drop_oldest_content(&mut self, but: &str) {
-        while self.size > MAX_STORED_LEN && self.calls.forget_oldest(but) {
+        while self.size > MAX_STORED_LEN && self.calls.remove_oldest(but) {
             self.size = self.calls.iter().map(|(_, call)| call.size).sum();
         }
         if let Some(call) = self
@@ -105,12 +105,12 @@ impl DownToolCalls {
     }
 }
 
-impl DownSession {
+impl V2ToV1Session {
     /// Translates an update of a tool call, new or known.
-    pub(super) fn tool_call(&mut self, update: RawObject) -> Vec<UpdateTranslation> {
+    pub(super) fn translate_tool_call(&mut self, update: RawObject) -> Vec<TranslatedUpdate> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
-        let mut update = without_nulls(update, known);
+        let mut update = replace_nulls(update, known);
         if !known {
             update.set("sessionUpdate", to_raw_value("tool_call"));
             if !update.has("title") {
@@ -128,7 +128,8 @@ impl DownSession {
         status_to_v1(&mut update);
         if update.has("content") {
             let paths = content_to_v1(&mut update);
-            self.calls.add_content(&id, items(&update, "content"), true);
+            self.calls
+                .add_content(&id, list_items(&update, "content"), true);
             self.add_locations(&id, &mut update, paths);
         }
         if update.has("locations")
@@ -136,15 +137,18 @@ impl DownSession {
         {
             call.has_locations = true;
         }
-        let shown = items(&update, "content");
-        let mut emits = vec![UpdateTranslation::Changed(update)];
-        self.terminals.show(&id, &shown, &mut emits);
+        let shown = list_items(&update, "content");
+        let mut emits = vec![TranslatedUpdate::Changed(update)];
+        self.terminals.assign_to_call(&id, &shown, &mut emits);
         self.calls.drop_oldest_content(&id);
         emits
     }
 
     /// Translates a chunk of a tool call's content.
-    pub(super) fn tool_call_chunk(&mut self, update: &RawObject) -> Vec<UpdateTranslation> {
+    pub(super) fn translate_tool_call_chunk(
+        &mut self,
+        update: &RawObject,
+    ) -> Vec<TranslatedUpdate> {
         let id: String = update.field("toolCallId").unwrap_or_default();
         let known = self.calls.ensure_known(&id);
         let (item, paths) = item_to_v1(update.get("content"));
@@ -156,12 +160,12 @@ impl DownSession {
             object! { "sessionUpdate": "tool_call", "toolCallId": id, "title": "" }
         };
         call_update.push("content".to_owned(), to_raw_value(&self.calls.content(&id)));
-        if let Some(meta) = super::non_null(update, "_meta") {
+        if let Some(meta) = super::get_non_null(update, "_meta") {
             call_update.push("_meta".to_owned(), meta.to_owned());
         }
         self.add_locations(&id, &mut call_update, paths);
-        let mut emits = vec![UpdateTranslation::Changed(call_update)];
-        self.terminals.show(&id, &shown, &mut emits);
+        let mut emits = vec![TranslatedUpdate::Changed(call_update)];
+        self.terminals.assign_to_call(&id, &shown, &mut emits);
         self.calls.drop_oldest_content(&id);
         emits
     }
@@ -183,7 +187,7 @@ impl DownSession {
 }
 
 /// Removes members that are `null`, or replaces them with the empty values of version 1 if the call is known.
-pub(super) fn without_nulls(mut update: RawObject, known: bool) -> RawObject {
+pub(super) fn replace_nulls(mut update: RawObject, known: bool) -> RawObject {
     if known {
         for (key, nothing) in [
             ("title", to_raw_value("")),
@@ -209,7 +213,7 @@ pub(super) fn status_to_v1(update: &mut RawObject) {
         Some(_) => "in_progress",
     };
     if let Some(original) = update.get("status").map(ToOwned::to_owned) {
-        set_meta_note(update, "status", &original);
+        store_original(update, "status", &original);
     }
     update.set("status", to_raw_value(status));
 }
@@ -217,7 +221,7 @@ pub(super) fn status_to_v1(update: &mut RawObject) {
 /// Translates the content of a tool call to version 1, item by item. Returns the paths in its diffs.
 pub(super) fn content_to_v1(update: &mut RawObject) -> Vec<String> {
     let mut paths = Vec::new();
-    let content: Vec<Box<RawValue>> = items(update, "content")
+    let content: Vec<Box<RawValue>> = list_items(update, "content")
         .into_iter()
         .map(|item| {
             let (item, more) = item_to_v1(Some(&item));
@@ -231,7 +235,7 @@ pub(super) fn content_to_v1(update: &mut RawObject) -> Vec<String> {
 
 fn item_to_v1(item: Option<&RawValue>) -> (Box<RawValue>, Vec<String>) {
     let item = item.unwrap_or(RawValue::NULL);
-    let read = object(Some(item));
+    let read = to_object(Some(item));
     if read.field::<String>("type").as_deref() == Some("diff") {
         let (content, paths) = diff::to_v1(&read);
         return (to_raw_value(&content), paths);

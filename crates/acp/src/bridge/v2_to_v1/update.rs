@@ -2,39 +2,39 @@
 
 use acp_wire::RawObject;
 
-use super::super::json::{UpdateTranslation, to_raw_value};
+use super::super::json::{TranslatedUpdate, to_raw_value};
 use super::super::setup;
 use super::initialize::V1ClientFeatures;
-use super::{DownSession, DownTurn};
+use super::{V2ToV1Session, V2ToV1Turn};
 
-impl DownSession {
+impl V2ToV1Session {
     /// Translates one session update to version 1.
-    pub(super) fn update(
+    pub(super) fn translate_update(
         &mut self,
         client: &V1ClientFeatures,
         update: RawObject,
-    ) -> Vec<UpdateTranslation> {
+    ) -> Vec<TranslatedUpdate> {
         let kind: String = update.field("sessionUpdate").unwrap_or_default();
         match &*kind {
             "user_message_chunk" | "user_message" if self.is_echo(&update) => Vec::new(),
             "user_message_chunk" | "agent_message_chunk" | "agent_thought_chunk" => {
-                vec![self.messages.chunk(update)]
+                vec![self.messages.translate_chunk(update)]
             }
             "user_message" | "agent_message" | "agent_thought" => self
                 .messages
-                .update_whole(&format!("{kind}_chunk"), &update),
-            "tool_call_update" => self.tool_call(update),
-            "tool_call_content_chunk" => self.tool_call_chunk(&update),
-            "terminal_update" | "terminal_output_chunk" => self.terminals.update(&update),
-            "plan_update" => self.plans.update(update, client.plans),
-            "plan_removed" => self.plans.remove(&update, client.plans),
+                .translate_message(&format!("{kind}_chunk"), &update),
+            "tool_call_update" => self.translate_tool_call(update),
+            "tool_call_content_chunk" => self.translate_tool_call_chunk(&update),
+            "terminal_update" | "terminal_output_chunk" => self.terminals.translate_update(&update),
+            "plan_update" => self.plans.translate_update(update, client.plans),
+            "plan_removed" => self.plans.translate_removal(&update, client.plans),
             "available_commands_update" => {
                 let mut update = update;
                 setup::commands_to_v1(&mut update);
-                vec![UpdateTranslation::Changed(update)]
+                vec![TranslatedUpdate::Changed(update)]
             }
             "config_option_update" | "config_options_update" => {
-                let mode = self.configured(&update);
+                let mode = self.apply_config_options(&update);
                 let mut update = update;
                 update.set("sessionUpdate", to_raw_value("config_option_update"));
                 update.set(
@@ -42,15 +42,15 @@ impl DownSession {
                     to_raw_value(&self.config.list(client.boolean_options)),
                 );
                 self.config.drop_oversized();
-                let mut emits = vec![UpdateTranslation::Changed(update)];
-                emits.extend(mode.map(UpdateTranslation::Generated));
+                let mut emits = vec![TranslatedUpdate::Changed(update)];
+                emits.extend(mode.map(TranslatedUpdate::Generated));
                 emits
             }
             "usage_update" => match update.get("cost") {
                 Some(cost) if cost.get() == "null" => {
-                    vec![UpdateTranslation::Changed(update.without(&["cost"]))]
+                    vec![TranslatedUpdate::Changed(update.without(&["cost"]))]
                 }
-                _ => vec![UpdateTranslation::Unchanged],
+                _ => vec![TranslatedUpdate::Unchanged],
             },
             "notice" if !client.notices => Vec::new(),
             "compaction_update" | "compaction_summary_chunk" if !client.compaction => Vec::new(),
@@ -59,7 +59,7 @@ impl DownSession {
             {
                 Vec::new()
             }
-            _ => vec![UpdateTranslation::Unchanged],
+            _ => vec![TranslatedUpdate::Unchanged],
         }
     }
 
@@ -72,7 +72,7 @@ impl DownSession {
         if self.replays > 0 {
             return false;
         }
-        let is_it = |turn: &DownTurn| turn.message_id.as_ref() == Some(&id);
+        let is_it = |turn: &V2ToV1Turn| turn.message_id.as_ref() == Some(&id);
         if self.echoes.contains(&id) || self.turns.iter().any(is_it) {
             return true;
         }

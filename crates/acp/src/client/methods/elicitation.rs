@@ -8,7 +8,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `elicitation/create`, which requests input from the user with a form or on a web page.
 pub trait Elicitation<S>: Send + Sync {
@@ -54,7 +54,7 @@ impl<C: Client> MessageHandler<CreateElicitationRequest, ()> for PendingRequest<
         }
         responder.spawn(async move {
             let offer = side.client.elicitation();
-            let elicitation = require_offer(offer, CreateElicitationRequest::METHOD)?;
+            let elicitation = require_handler(offer, CreateElicitationRequest::METHOD)?;
             elicitation.create(state.as_deref(), request).await
         });
     }

@@ -47,13 +47,13 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
         {
             return Some((self, state));
         }
-        self.refuse_session(id);
+        self.reject_unknown_session(id);
         None
     }
 
     /// Rejects the request, because the session does not exist.
-    fn refuse_session(self, id: &SessionId) {
+    fn reject_unknown_session(self, id: &SessionId) {
         let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
-        self.refuse(Error::Rpc(error));
+        self.reject(Error::Rpc(error));
     }
 }

@@ -6,7 +6,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `fs/read_text_file`, which reads a text file. Version 1 only. See the specification's page "File
 /// System", "Reading Files".
@@ -40,7 +40,7 @@ impl<C: Client> MessageHandler<ReadTextFileRequest, ()> for PendingRequest<Clien
             return;
         };
         responder.spawn_text(async move {
-            let files = require_offer(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
+            let files = require_handler(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
             files.read(&state, request).await
         });
     }

@@ -30,10 +30,10 @@ impl<C: Client> PendingRequest<ClientSide<C>> {
             return;
         };
         let Some((request, turn)) = side.sessions.request_permission(request) else {
-            return Self { side, responder }.refuse_session(&id);
+            return Self { side, responder }.reject_unknown_session(&id);
         };
         if let Err(error) = responder.reserve_memory(request.tool_call.weight()) {
-            return Self { side, responder }.refuse(error);
+            return Self { side, responder }.reject(error);
         }
         responder.spawn(async move {
             let outcome = tokio::select! {

@@ -10,7 +10,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for all `terminal/*` methods, which run commands in client terminals. Version 1 only. See the
 /// specification's page "Terminals".
@@ -96,7 +96,7 @@ macro_rules! handle {
                     return;
                 };
                 responder.spawn(async move {
-                    let terminals = require_offer(side.client.terminals(), $request::METHOD)?;
+                    let terminals = require_handler(side.client.terminals(), $request::METHOD)?;
                     terminals.$call(&state, request).await
                 });
             }
@@ -118,7 +118,8 @@ impl<C: Client> MessageHandler<TerminalOutputRequest, ()> for PendingRequest<Cli
             return;
         };
         let work = async move {
-            let terminals = require_offer(side.client.terminals(), TerminalOutputRequest::METHOD)?;
+            let terminals =
+                require_handler(side.client.terminals(), TerminalOutputRequest::METHOD)?;
             terminals.output(&state, request).await
         };
         // The response may contain all output of the terminal.

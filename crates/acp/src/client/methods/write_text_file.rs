@@ -6,7 +6,7 @@ use acp_wire::{MessageHandler, Request};
 use crate::client::Client;
 use crate::client::side::ClientSide;
 use crate::error::Result;
-use crate::pending_request::{PendingRequest, UnsupportedMethod, require_offer};
+use crate::pending_request::{PendingRequest, UnsupportedMethod, require_handler};
 
 /// A handler for `fs/write_text_file`, which writes a text file. Version 1 only. See the specification's page "File
 /// System", "Writing Files".
@@ -37,7 +37,8 @@ impl<C: Client> MessageHandler<WriteTextFileRequest, ()> for PendingRequest<Clie
             return;
         };
         responder.spawn(async move {
-            let files = require_offer(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
+            let files =
+                require_handler(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
             files.write(&state, request).await
         });
     }

@@ -68,7 +68,7 @@ impl DerefMut for TestPeer {
 /// Returns a transport and the peer at its other end. Each direction holds `pipe` bytes.
 pub(crate) fn pipes(pipe: usize) -> (Transport, TestPeer) {
     let (transport, mut peer) = testing::ScriptedPeer::pair_with(pipe);
-    peer.set_patience(PATIENCE);
+    peer.set_timeout(PATIENCE);
     (transport, TestPeer(peer))
 }
 

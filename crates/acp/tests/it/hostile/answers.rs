@@ -59,7 +59,7 @@ async fn an_invalid_response_fails_only_its_request() {
         peer.answer(&id, result.clone()).await;
         let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
         assert!(
-            matches!(&error, Error::Unreadable { method, .. } if method == "session/prompt"),
+            matches!(&error, Error::InvalidResponse { method, .. } if method == "session/prompt"),
             "{result}: {error}"
         );
         assert!(!session.thread().read(acp::Thread::is_running));

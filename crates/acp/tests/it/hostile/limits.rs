@@ -168,7 +168,7 @@ async fn messages_that_need_too_much_memory_are_rejected() {
         .await
         .unwrap()
         .unwrap_err();
-    assert!(matches!(error, Error::Unreadable { .. }), "{error}");
+    assert!(matches!(error, Error::InvalidResponse { .. }), "{error}");
     let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
     lives(&session, &mut peer).await;
 }
@@ -192,7 +192,7 @@ async fn ids_and_paths_have_a_maximum_length() {
     let (session, mut peer) = TestPeer::with_session(NoopClient).await;
     let agent = session.agent().clone();
     let error = agent.new_session(&long).await.unwrap_err();
-    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    assert!(matches!(error, Error::InvalidRequest(_)), "{error}");
     // There is no session with such an id.
     peer.says(&long, "hello").await;
     peer.alive().await;

@@ -131,7 +131,7 @@ async fn a_flood_of_notifications_is_read_to_its_end() {
 async fn a_flood_of_requests_with_unread_responses_leaks_nothing() {
     let agent = PromptAgent(async |turn: acp::agent::Turn, _| -> Result<StopReason> {
         loop {
-            turn.message("on and on").await?;
+            turn.send_message("on and on").await?;
         }
     });
     let small = limits(|l| l.outbox = 1_000);

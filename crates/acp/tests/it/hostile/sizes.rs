@@ -80,7 +80,7 @@ async fn an_oversized_response_fails_its_request() {
                 .unwrap()
                 .unwrap_err();
             assert!(
-                matches!(error, Error::Unreadable { .. }),
+                matches!(error, Error::InvalidResponse { .. }),
                 "{answer}: {error}"
             );
             assert!(error.to_string().contains("limit: 2000 bytes"), "{error}");

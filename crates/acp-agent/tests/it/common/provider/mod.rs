@@ -240,8 +240,8 @@ impl ProviderServer {
             .key(Secret::new("a-key"))
             .retries(RetryPolicy {
                 tries: 3,
-                first: Duration::from_millis(1),
-                longest: Duration::from_secs(5),
+                first_delay: Duration::from_millis(1),
+                max_delay: Duration::from_secs(5),
             });
         // It is not said where it is the usual one.
         match model.wire_format() == self.format {

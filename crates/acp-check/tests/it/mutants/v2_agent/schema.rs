@@ -28,7 +28,7 @@ fn call_lacks(method: &'static str, field: &'static str) -> AgentMutationFn {
 const META: &str = "`result._meta` must be an object";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let checks = acp_check::agents(SchemaVersion::V2);
+    let checks = acp_check::agent_checks(SchemaVersion::V2);
     let messages = [
         (
             "JSON-RPC",

@@ -24,7 +24,7 @@ const SESSION: &str = "`params.sessionId` is missing";
 const LATER: &str = "v2/session-setup/106";
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let checks = acp_check::clients(SchemaVersion::V2);
+    let checks = acp_check::client_checks(SchemaVersion::V2);
     let outcome: ClientMutationFn = Box::new(answer("session/request_permission", |result| {
         set(result, "outcome", None);
     }));
