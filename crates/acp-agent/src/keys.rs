@@ -104,7 +104,7 @@ impl KeySources {
 
     /// Adds a key file. The agent then offers auth methods that run its program in a terminal, as `login PROVIDER` or,
     /// for a model at a URL, as `login PROVIDER --at URL`. The program must implement these commands with
-    /// [`KeyFile::keep`].
+    /// [`KeyFile::store`].
     #[must_use]
     pub fn file(mut self, file: KeyFile) -> Self {
         self.file = Some(file);
@@ -186,7 +186,7 @@ impl KeyFile {
     /// Removes the key of an account or, for `None`, all keys. Returns how many were removed.
     ///
     /// # Errors
-    /// The same as for [`keep`](Self::keep).
+    /// The same as for [`store`](Self::store).
     pub fn remove(&self, account: Option<&Account>) -> Result<usize, KeyFileError> {
         if !self.path.exists() {
             return Ok(0);

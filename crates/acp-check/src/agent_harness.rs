@@ -186,10 +186,10 @@ impl AgentHarness {
         self.wait_within(self.wire.timeout(), what, found).await
     }
 
-    /// Like [`until`](Self::until), with the time limit of a turn: for anything that depends on a model.
+    /// Like [`wait_until`](Self::wait_until), with the time limit of a turn: for anything that depends on a model.
     ///
     /// # Errors
-    /// See [`until`](Self::until).
+    /// See [`wait_until`](Self::wait_until).
     pub async fn wait_until_in_turn<T>(
         &mut self,
         what: &str,

@@ -59,7 +59,7 @@ impl AgentHarness {
     /// Makes the agent do a task, and waits until it is idle again.
     ///
     /// # Errors
-    /// See [`prompt_v2`](Self::prompt_v2).
+    /// See [`run_prompt_v2`](Self::run_prompt_v2).
     pub async fn run_task_v2(
         &mut self,
         session: &str,

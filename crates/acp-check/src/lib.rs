@@ -1,8 +1,8 @@
 //! A conformance suite for agents and clients of the Agent Client Protocol. Each check tests one requirement of the
 //! specification and has a verdict.
 //!
-//! Each check plays one side for the program under test ([`CheckTarget`]), and tests one requirement. [`agents`]
-//! returns the checks for agents, [`clients`] those for clients. [`run`] runs them, and [`report`] formats the
+//! Each check plays one side for the program under test ([`CheckTarget`]), and tests one requirement. [`agent_checks`]
+//! returns the checks for agents, [`client_checks`] those for clients. [`run`] runs them, and [`report`] formats the
 //! results. The schema and the protocol rules are in `acp-rules`.
 //!
 //! The design and its reasons are in `docs/decisions/0013-who-is-wrong.md`.

@@ -61,7 +61,7 @@ impl std::error::Error for MissingPlaceholder {}
 impl ClientProgram {
     /// Creates a target for the client that `command` starts. The working directory is the check's project.
     ///
-    /// `relay` is a command line that calls [`relay`] with the file that is appended to it. It replaces `{agent}` in
+    /// `run_relay` is a command line that calls [`run_relay`] with the file that is appended to it. It replaces `{agent}` in
     /// the client's arguments: as several arguments if `{agent}` is a whole argument, or quoted for a shell if it is
     /// part of one. `{agent-line}` always gives the quoted form.
     ///

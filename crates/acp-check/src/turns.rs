@@ -209,7 +209,7 @@ impl AgentHarness {
         self.wait_for_turn_response(&prompt).await
     }
 
-    /// Like [`turn`](Self::turn), but skips if the turn fails. For checks that are not about the response to a prompt.
+    /// Like [`run_task`](Self::run_task), but skips if the turn fails. For checks that are not about the response to a prompt.
     ///
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.

@@ -34,7 +34,7 @@ pub fn escape_line_pieces(line: &str) -> Vec<LiteralPiece<'_>> {
     split_pieces(line, true)
 }
 
-/// Returns text as one line, escaped as in [`pieces`].
+/// Returns text as one line, escaped as in [`escape_pieces`].
 #[must_use]
 pub fn escape_line(text: &str) -> String {
     join_pieces(escape_pieces(text))

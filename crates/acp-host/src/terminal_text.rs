@@ -96,7 +96,7 @@ pub const MAX_VALUE_CHARS: usize = 300;
 pub const MAX_MESSAGE_CHARS: usize = 4_000;
 
 /// Cleans a value such as a title and puts it [on one line](clean_line). Truncates it in the middle if it is longer
-/// than [`VALUE`].
+/// than [`MAX_VALUE_CHARS`].
 #[must_use]
 pub fn clean_value(text: &str) -> String {
     truncate_middle(&clean_line(text), MAX_VALUE_CHARS).into_owned()

@@ -38,7 +38,7 @@ pub(crate) struct ChatTerminal {
 }
 
 impl ChatTerminal {
-    /// Takes over the terminal. Input is not read until [`Self::listen`] is called.
+    /// Takes over the terminal. Input is not read until [`Self::start_input`] is called.
     pub(crate) fn take(mouse: bool, images: ImageMode, colors: Colors) -> io::Result<Self> {
         HOOK.call_once(|| {
             let report = std::panic::take_hook();

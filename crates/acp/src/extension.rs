@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// A request of an extension, whose method starts with `_`. See the specification's page "Extensibility", "Custom
 /// Requests".
 ///
-/// [`answer`](Self::answer) parses it as a type of your own that implements [`Request`]:
+/// [`answer_with`](Self::answer_with) parses it as a type of your own that implements [`Request`]:
 ///
 /// ```
 /// use acp::client::{Client, ExtensionRequest};
@@ -35,7 +35,7 @@ use crate::error::{Error, Result};
 ///
 ///     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
 ///         match request.method() {
-///             Sum::METHOD => request.answer(async |sum: Sum| Ok(sum.numbers.iter().sum())).await,
+///             Sum::METHOD => request.answer_with(async |sum: Sum| Ok(sum.numbers.iter().sum())).await,
 ///             _ => Err(request.not_found()),
 ///         }
 ///     }

@@ -48,7 +48,7 @@ pub enum Update {
     TerminalUpdate(Box<TerminalUpdate>),
     /// A chunk of a display terminal's output. Version 2.
     TerminalOutputChunk(TerminalOutputChunk),
-    /// A plan in full. The only plan of a version 1 agent has the id [`PLAN`](crate::thread::PLAN).
+    /// A plan in full. The only plan of a version 1 agent has the id [`ONLY_PLAN_ID`](crate::thread::ONLY_PLAN_ID).
     PlanUpdate(PlanUpdate),
     /// The removal of a plan.
     PlanRemoved(PlanRemoved),

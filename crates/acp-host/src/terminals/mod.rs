@@ -206,7 +206,7 @@ impl HostTerminals {
         self
     }
 
-    /// Marks a change to this file as allowed, so that it is not undone when a command ends; see [`Sandbox::accept`].
+    /// Marks a change to this file as allowed, so that it is not undone when a command ends; see [`Sandbox::accept_change`].
     pub async fn accept_change(&self, file: PathBuf) {
         if let Some(sandbox) = self.setup.sandbox.clone() {
             let accepted = tokio::task::spawn_blocking(move || sandbox.accept_change(&file));

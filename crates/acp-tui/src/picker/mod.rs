@@ -52,7 +52,7 @@ pub(crate) enum PickerOutcome<T> {
     Picked(T),
     /// The user closed the picker without choosing.
     Closed,
-    /// The user requested one of the [actions](Picker::action) for this item.
+    /// The user requested one of the [actions](Picker::with_action) for this item.
     Action(char, T),
 }
 

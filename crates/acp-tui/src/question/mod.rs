@@ -1,7 +1,7 @@
 //! Questions to the user. An open question takes the place of the editor until it is answered.
 //!
 //! The body of a question scrolls if it is longer than the screen allows; the possible answers are always visible. A
-//! key that was meant for something else does not answer a question: see [`QuestionView::key`].
+//! key that was meant for something else does not answer a question: see [`QuestionView::handle_key`].
 
 mod address;
 mod form;

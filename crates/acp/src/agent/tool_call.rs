@@ -11,7 +11,7 @@ use crate::error::Result;
 /// The status of a cancelled tool call, which only version 2 has.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A new tool call to report. A string converts to a call with that title: `turn.tool_call("Read notes.txt")`. To
+/// A new tool call to report. A string converts to a call with that title: `turn.report_tool_call("Read notes.txt")`. To
 /// choose the id yourself, convert a [`ToolCall`].
 #[derive(Debug, Clone)]
 pub struct NewToolCall {
@@ -115,7 +115,7 @@ impl ToolCallHandle {
         &self.id
     }
 
-    /// Creates an empty update to fill in and pass to [`update`](Self::update).
+    /// Creates an empty update to fill in and pass to [`send_update`](Self::send_update).
     #[must_use]
     pub fn new_update(&self) -> ToolCallUpdate {
         ToolCallUpdate::new(&self.id)

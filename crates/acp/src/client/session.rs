@@ -72,7 +72,7 @@ impl ClientSession {
     /// have been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// A turn is running, or the session is closed or being loaded ([`Error::Invalid`]); the prompt has content that
+    /// A turn is running, or the session is closed or being loaded ([`Error::InvalidRequest`]); the prompt has content that
     /// the agent does not accept ([`Error::Unsupported`]); the agent returned an error; or the connection has ended.
     /// A cancelled turn is not an error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<PromptContent>) -> Result<StopReason> {
@@ -228,7 +228,7 @@ impl ClientSession {
     /// returns. A boolean may be given as the string `true` or `false`.
     ///
     /// # Errors
-    /// The option or the value does not exist ([`Error::Invalid`], which lists the valid ones); the agent returned an
+    /// The option or the value does not exist ([`Error::InvalidRequest`], which lists the valid ones); the agent returned an
     /// error; or the connection has ended.
     pub async fn set_config_option(
         &self,

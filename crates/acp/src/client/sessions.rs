@@ -404,7 +404,7 @@ impl ClientSessions {
     }
 
     /// Marks a session as opened and starts a replay, which replaces the thread's content. Returns the earlier state,
-    /// for [`restore`](Self::restore).
+    /// for [`undo_replay`](Self::undo_replay).
     pub(crate) fn begin_replay(&self, id: &SessionId) -> Option<ReplayBackup> {
         let subagents = self.lock().remove_subagents(id);
         close_sessions(subagents);

@@ -219,7 +219,7 @@ impl Responder {
         }
     }
 
-    /// Sends the response like [`answer`](Self::answer), but with its text in pieces.
+    /// Sends the response like [`respond`](Self::respond), but with its text in pieces.
     async fn respond_in_pieces(mut self, message: LargeTextMessage) {
         let Some(id) = self.id.take() else { return };
         let conn = self.conn.clone();

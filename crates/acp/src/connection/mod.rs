@@ -105,7 +105,7 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
-    /// Handles a notification like [`notification`](Self::notification), except that the params may not be valid JSON.
+    /// Handles a notification like [`handle_notification`](Self::handle_notification), except that the params may not be valid JSON.
     /// Returns `None` if they are not, or if the notification should be parsed in the usual way.
     fn handle_plain_notification(
         self: &Arc<Self>,

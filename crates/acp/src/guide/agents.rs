@@ -18,12 +18,12 @@
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
-//!         turn.thought("They want to know how many words that was.").await?;
+//!         turn.send_thought("They want to know how many words that was.").await?;
 //!         let call = NewToolCall::new("Count the words").kind(ToolKind::Think);
-//!         let call = turn.tool_call(call).await?;
+//!         let call = turn.report_tool_call(call).await?;
 //!         let words = prompt.text().split_whitespace().count();
 //!         call.complete().await?;
-//!         turn.message(format!("{words} words.")).await?;
+//!         turn.send_message(format!("{words} words.")).await?;
 //!         Ok(StopReason::EndTurn)
 //!     }
 //! }
@@ -52,15 +52,15 @@
 //!
 //! | purpose | method |
 //! |---|---|
-//! | a message, thoughts | [`message`](Session::message), [`message_content`](Session::message_content), [`thought`](Session::thought) |
-//! | a tool call | [`tool_call`](Session::tool_call), which returns a [`ToolCallHandle`] for its updates |
-//! | a plan | [`plan`](Session::plan); several at once: [`set_plan_by_id`](Session::set_plan_by_id) |
+//! | a message, thoughts | [`send_message`](Session::send_message), [`send_message_content`](Session::send_message_content), [`send_thought`](Session::send_thought) |
+//! | a tool call | [`report_tool_call`](Session::report_tool_call), which returns a [`ToolCallHandle`] for its updates |
+//! | a plan | [`set_plan`](Session::set_plan); several at once: [`set_plan_by_id`](Session::set_plan_by_id) |
 //! | permission | [`ask`](Turn::ask); with your own options, [`request_permission`](Turn::request_permission) |
 //! | input from the user | [`elicit`](Turn::elicit) |
 //! | the client's files | [`read_text_file`](Turn::read_text_file), [`write_text_file`](Turn::write_text_file) |
 //! | a command that the client runs | [`create_terminal`](Turn::create_terminal) |
-//! | a command that the agent runs | [`display_terminal`](Session::display_terminal) |
-//! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
+//! | a command that the agent runs | [`show_display_terminal`](Session::show_display_terminal) |
+//! | anything else | [`send_update`](Session::send_update), [`connection`](Session::connection) |
 //!
 //! A method that the client does not support fails with [`Error::Unsupported`] before anything is sent;
 //! [`ClientInfo::capabilities`] returns the supported ones. Each method waits while the client reads slowly
@@ -100,7 +100,7 @@
 //!
 //!     async fn prompt(&self, turns: &AtomicU32, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         let turns = turns.fetch_add(1, Ordering::Relaxed) + 1;
-//!         turn.message(format!("This is turn {turns}.")).await?;
+//!         turn.send_message(format!("This is turn {turns}.")).await?;
 //!         Ok(StopReason::EndTurn)
 //!     }
 //! }
@@ -139,8 +139,8 @@
 //!         session: &Session,
 //!         _: SessionSetup,
 //!     ) -> acp::Result<OpenedSession> {
-//!         session.user_message("What was that?").await?;
-//!         session.message("A parrot.").await?;
+//!         session.replay_user_message("What was that?").await?;
+//!         session.send_message("A parrot.").await?;
 //!         Ok(OpenedSession::new())
 //!     }
 //! }
@@ -170,10 +170,10 @@
 //! | [`steer_turn`](Agent::steer_turn) | `_session/steering`, an extension that several agents have |
 //! | [`cancel_work`](Agent::cancel_work) | `tool_call/cancel`, `terminal/cancel`; version 2 only |
 //! | [`recorder`](Agent::recorder) | – : each update is stored before it is sent ([`sessions`](super::sessions)) |
-//! | [`additional_directories`](Agent::additional_directories) | additional session roots |
+//! | [`supports_additional_directories`](Agent::supports_additional_directories) | additional session roots |
 //! | [`authentication`](Agent::authentication) | `authenticate`, `logout` |
 //! | [`prompt_capabilities`](Agent::prompt_capabilities) | images, audio and embedded context in prompts |
-//! | [`mcp_capabilities`](Agent::mcp_capabilities), [`mcp_stdio`](Agent::mcp_stdio) | MCP servers |
+//! | [`mcp_capabilities`](Agent::mcp_capabilities), [`supports_mcp_stdio`](Agent::supports_mcp_stdio) | MCP servers |
 //! | [`new_session`](Agent::new_session), [`set_config_option`](Agent::set_config_option) | config options, and with them modes: [`sessions`](super::sessions) |
 //!
 //! Complete programs: [agent.rs](super::examples#agentrs), [permission.rs](super::examples#permissionrs),

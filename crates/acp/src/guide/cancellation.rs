@@ -19,7 +19,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
 //! let slow = PromptAgent(async |turn: Turn, _| {
-//!     turn.message("This will take a while.").await?;
+//!     turn.send_message("This will take a while.").await?;
 //!     std::future::pending().await
 //! });
 //! let (agent, _) = connect(slow, NoopClient).await;
@@ -65,7 +65,7 @@
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         let cancelled = turn.take_cancellation();
-//!         let call = turn.tool_call(ToolCall::new("call_1", "Wait")).await?;
+//!         let call = turn.report_tool_call(ToolCall::new("call_1", "Wait")).await?;
 //!         tokio::select! {
 //!             () = std::future::pending() => call.complete().await?,
 //!             () = cancelled.cancelled() => call.fail("given up").await?,

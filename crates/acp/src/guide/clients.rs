@@ -102,8 +102,8 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> acp::Result<()> {
 //! # let agent = PromptAgent(async |turn: Turn, _| {
-//! #     turn.message("A pa").await?;
-//! #     turn.message("rrot.").await?;
+//! #     turn.send_message("A pa").await?;
+//! #     turn.send_message("rrot.").await?;
 //! #     Ok(StopReason::EndTurn)
 //! # });
 //! # let (agent, _) = connect(agent, NoopClient).await;

@@ -19,10 +19,10 @@
 //! | [`Closed`](Error::Closed)`(`[`Peer`](CloseReason::Peer)`)` | the peer closed it, or its process exited | is closed | connect again; an agent's exit status may say why |
 //! | [`Closed`](Error::Closed)`(`[`Local`](CloseReason::Local)`)` | this side closed it | is closed | nothing |
 //! | [`Closed`](Error::Closed)`(`[`Transport`](CloseReason::Transport)`)` | the system: a broken pipe, a lost socket; the failure of an agent that [`Transport::spawn`] started, with its exit status | is closed | connect again |
-//! | [`Unreadable`](Error::Unreadable) | the peer: its response does not match the method's schema, or is too long | stays open | report it to the authors of the peer |
+//! | [`InvalidResponse`](Error::InvalidResponse) | the peer: its response does not match the method's schema, or is too long | stays open | report it to the authors of the peer |
 //! | [`Version`](Error::Version) | both peers: they have no version in common | is closed | use another peer, or another version of it |
 //! | [`Unsupported`](Error::Unsupported) | the peer does not support this; nothing was sent | stays open | do without; check the capabilities first |
-//! | [`Invalid`](Error::Invalid) | this side's own request; nothing was sent | stays open | correct the program, or the user's input |
+//! | [`InvalidRequest`](Error::InvalidRequest) | this side's own request; nothing was sent | stays open | correct the program, or the user's input |
 //! | [`NotSerializable`](Error::NotSerializable) | this side's own params cannot be written as JSON; nothing was sent | stays open | correct the program |
 //! | [`Cancelled`](Error::Cancelled) | the turn or the request was cancelled | stays open | pass it on with `?`; it becomes the right response |
 //! | [`RecordFailed`](Error::RecordFailed) | this side's own recorder, as when the disk is full; nothing was sent | stays open | end the turn with it |

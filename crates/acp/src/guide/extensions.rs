@@ -37,7 +37,7 @@
 //!     async fn extension_request(&self, request: ExtensionRequest) -> Result<Box<RawValue>> {
 //!         let selection = async |_: GetSelection| Ok("let answer = 42;".to_owned());
 //!         match request.method() {
-//!             GetSelection::METHOD => request.answer(selection).await,
+//!             GetSelection::METHOD => request.answer_with(selection).await,
 //!             _ => Err(request.not_found()),
 //!         }
 //!     }
@@ -47,7 +47,7 @@
 //! # async fn main() -> Result<()> {
 //! let agent = PromptAgent(async |turn: Turn, _| {
 //!     let selected = turn.connection().request(&GetSelection {}).await?;
-//!     turn.message(&selected).await?;
+//!     turn.send_message(&selected).await?;
 //!     Ok(StopReason::EndTurn)
 //! });
 //! let (agent, _) = connect(agent, Editor).await;

@@ -42,7 +42,7 @@
 //! let said = Arc::<Mutex<String>>::default();
 //! let agent = PromptAgent(async |turn: Turn, _| {
 //!     for word in ["in ", "this ", "order"] {
-//!         turn.message(word).await?;
+//!         turn.send_message(word).await?;
 //!     }
 //!     Ok(StopReason::EndTurn)
 //! });
@@ -59,7 +59,7 @@
 //!
 //! # Who waits for whom
 //!
-//! - **Senders wait for capacity.** [`Turn::message`](crate::agent::Session::message) returns when the text is in the
+//! - **Senders wait for capacity.** [`Turn::send_message`](crate::agent::Session::send_message) returns when the text is in the
 //!   outbox, not when the client has read it. When the outbox is full, senders wait in order.
 //! - **The agent waits for a slow update handler**, through the pipe, and with it every session of the connection. A
 //!   slow front end that must not slow down others watches the thread instead

@@ -25,7 +25,7 @@
 //!
 //! [`ClientSession::prompt`](crate::client::ClientSession::prompt) runs a turn: it returns when the agent has stopped
 //! and every update of the turn has been delivered. A second prompt during the turn is rejected on the client's side
-//! ([`Error::Invalid`]). If another client sends an agent several prompts at once, they are queued.
+//! ([`Error::InvalidRequest`]). If another client sends an agent several prompts at once, they are queued.
 //!
 //! # Sessions that outlive the agent
 //!
@@ -56,7 +56,7 @@
 //!     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<OpenedSession> {
 //!         let past = self.0.lock().unwrap().clone();
 //!         for update in past {
-//!             session.update(update).await?;
+//!             session.send_update(update).await?;
 //!         }
 //!         Ok(OpenedSession::new())
 //!     }
@@ -70,7 +70,7 @@
 //!     }
 //!
 //!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
-//!         turn.message(format!("You said {}.", prompt.text())).await?;
+//!         turn.send_message(format!("You said {}.", prompt.text())).await?;
 //!         Ok(StopReason::EndTurn)
 //!     }
 //!     fn recorder(&self) -> Option<&impl Recorder> {
@@ -165,7 +165,7 @@
 //! change, so a front end that stores one number can render only the items that have changed.
 //!
 //! [`Error::Unsupported`]: crate::Error::Unsupported
-//! [`Error::Invalid`]: crate::Error::Invalid
+//! [`Error::InvalidRequest`]: crate::Error::InvalidRequest
 //! [`agent::Session`]: crate::agent::Session
 
 #[cfg(doc)]

@@ -24,7 +24,7 @@
 //! #     }
 //! #
 //! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
-//! #         turn.message(prompt.text()).await?;
+//! #         turn.send_message(prompt.text()).await?;
 //! #         Ok(StopReason::EndTurn)
 //! #     }
 //! # }
@@ -64,7 +64,7 @@
 //! #     }
 //! #
 //! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
-//! #         turn.message(prompt.text()).await?;
+//! #         turn.send_message(prompt.text()).await?;
 //! #         Ok(StopReason::EndTurn)
 //! #     }
 //! # }
@@ -104,7 +104,7 @@
 //! let session = session?;
 //! let (stopped, ()) = tokio::join!(session.prompt("Hello"), async {
 //!     let prompt = peer.expect_request("session/prompt").await;
-//!     peer.say("s", "Hello yourself.").await;
+//!     peer.send_message_chunk("s", "Hello yourself.").await;
 //!     peer.answer(&prompt.id, json!({"stopReason": "end_turn"})).await;
 //! });
 //! assert_eq!(stopped?, StopReason::EndTurn);

@@ -55,23 +55,23 @@
 //! |---|---|---|
 //! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client supports them | not in the protocol |
 //! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client supports them | not in the protocol |
-//! | the agent's terminals: [`Session::display_terminal`](crate::agent::Session::display_terminal) | if the client shows them | always |
+//! | the agent's terminals: [`Session::show_display_terminal`](crate::agent::Session::show_display_terminal) | if the client shows them | always |
 //! | the agent's activity: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not reported | reported |
 //! | MCP servers over SSE | if the agent supports them | not in the protocol |
 //! | listing, closing and resuming sessions; logging out, if the agent has auth methods | if the agent supports it | always |
 //! | loading sessions | if the agent supports it | every agent accepts the request; one that cannot replay responds with an error |
-//! | [`Session::update`](crate::agent::Session::update) with an update that only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
+//! | [`Session::send_update`](crate::agent::Session::send_update) with an update that only version 2 has | [`Error::Unsupported`](crate::Error::Unsupported) | sent |
 //!
 //! # Fallbacks
 //!
 //! | the agent | the client | result |
 //! |---|---|---|
 //! | calls [`read_text_file`](crate::agent::Turn::read_text_file) or [`create_terminal`](crate::agent::Turn::create_terminal) | speaks version 2 | [`Error::Unsupported`](crate::Error::Unsupported): read files and run commands in the agent instead, and show a [`DisplayTerminal`](crate::agent::DisplayTerminal) |
-//! | calls [`display_terminal`](crate::agent::Session::display_terminal) | speaks version 1 and announces support in `_meta` | shown through `_meta` of the tool call |
-//! | calls [`display_terminal`](crate::agent::Session::display_terminal) | speaks version 1 and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | calls [`show_display_terminal`](crate::agent::Session::show_display_terminal) | speaks version 1 and announces support in `_meta` | shown through `_meta` of the tool call |
+//! | calls [`show_display_terminal`](crate::agent::Session::show_display_terminal) | speaks version 1 and does not announce support | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | calls [`set_plan_by_id`](crate::agent::Session::set_plan_by_id) | speaks version 1 and supports only one plan | the steps of all plans, one after the other |
-//! | calls [`notice`](crate::agent::Session::notice) | speaks version 1 and does not support notices | not sent |
-//! | calls [`subagent`](crate::agent::Turn::subagent) | speaks version 1 and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
+//! | calls [`show_notice`](crate::agent::Session::show_notice) | speaks version 1 and does not support notices | not sent |
+//! | calls [`start_subagent`](crate::agent::Turn::start_subagent) | speaks version 1 and does not support subagents | [`Error::Unsupported`](crate::Error::Unsupported) |
 //! | has boolean config options | speaks version 1 and does not support them | omitted |
 //! | has a config option of category `mode` | speaks version 1 | also shown as modes |
 //! | does not support [`list_sessions`](crate::Agent::list_sessions) | speaks version 2 and lists sessions | the open sessions are listed |

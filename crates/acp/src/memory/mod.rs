@@ -2,7 +2,7 @@
 //!
 //! - [`parsed_memory`] is asked of the text of a message before it is parsed, to reject it if it would take too much. It
 //!   must not build anything, and does not know what types the message will be read into, so it assumes the largest.
-//! - [`weight`] is asked of a value that has been read, to limit how much is kept. It knows the types, so it counts what
+//! - [`weight`](mod@weight) is asked of a value that has been read, to limit how much is kept. It knows the types, so it counts what
 //!   each part takes. A thread counts its parts one by one, and most of them are not messages.
 //!
 //! Neither is ever much too low. Small JSON can be large in memory: parsed, `[{"":0},{"":0}]` takes a hundred times its

@@ -116,7 +116,7 @@ pub fn start_client(
 /// Waits until `found` returns `true` for a session's thread.
 ///
 /// # Panics
-/// That does not happen within [`PATIENCE`].
+/// That does not happen within [`DEFAULT_TIMEOUT`].
 #[track_caller]
 pub fn wait_for_thread(
     thread: &ThreadHandle,
@@ -159,7 +159,7 @@ impl Client for NoopClient {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> acp::Result<()> {
 /// let agent = PromptAgent(async |turn: acp::agent::Turn, _| {
-///     turn.message("done").await?;
+///     turn.send_message("done").await?;
 ///     Ok(StopReason::EndTurn)
 /// });
 /// let (agent, _) = connect(agent, NoopClient).await;

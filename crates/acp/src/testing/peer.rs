@@ -109,7 +109,7 @@ impl ScriptedPeer {
     }
 
     /// Sets how long the peer waits for a message to arrive, or to be read by the other side. The default is
-    /// [`PATIENCE`].
+    /// [`DEFAULT_TIMEOUT`].
     pub fn set_timeout(&mut self, patience: Duration) {
         self.patience = patience;
     }

@@ -13,7 +13,7 @@ pub const ONLY_PLAN_ID: &str = "plan";
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ThreadPlan {
-    /// The id of the plan, which is [`PLAN`] if the agent has only one.
+    /// The id of the plan, which is [`ONLY_PLAN_ID`] if the agent has only one.
     pub id: PlanId,
     /// The content of the plan.
     pub content: PlanContent,

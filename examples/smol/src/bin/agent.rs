@@ -13,7 +13,7 @@ impl Agent for SmolAgent {
     }
 
     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
-        turn.message(prompt.text()).await?;
+        turn.send_message(prompt.text()).await?;
         Ok(StopReason::EndTurn)
     }
 }

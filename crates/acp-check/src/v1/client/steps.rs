@@ -145,7 +145,7 @@ pub(super) async fn wait_for_optional(
     }
 }
 
-/// Like [`maybe`], but also responds to further prompts.
+/// Like [`wait_for_optional`], but also responds to further prompts.
 pub(super) async fn wait_for_optional_after_turns(
     harness: &mut ClientHarness,
     method: &str,

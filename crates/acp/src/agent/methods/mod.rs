@@ -3,7 +3,7 @@
 //!
 //! Each version has a table of requests ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]), which reads
 //! a request and passes it to the [`MessageHandler`] for its type. The code does not compile if a handler is missing, or
-//! if a method requires a capability and is not [`offered_by!`] a part of the agent.
+//! if a method requires a capability and is not `offered_by!` a part of the agent.
 
 /// States which part of the agent handles these requests: the agent offers their methods if it has this part.
 macro_rules! offered_by {

@@ -2,7 +2,7 @@
 //!
 //! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
 //! which passes it to the [`MessageHandler`](acp_wire::MessageHandler) for its type. A method without a handler does
-//! not compile, and neither does one that requires a capability and is not [`offered_by!`] a part of the client.
+//! not compile, and neither does one that requires a capability and is not `offered_by!` a part of the client.
 
 /// States which part of the client handles these requests: the client offers their methods if it has this part.
 macro_rules! offered_by {
