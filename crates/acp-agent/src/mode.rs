@@ -46,7 +46,9 @@ impl Mode {
         }
     }
 
-    fn description(self) -> &'static str {
+    /// Returns what the agent may do in the mode, in a sentence for the user.
+    #[must_use]
+    pub fn description(self) -> &'static str {
         match self {
             Self::Ask => "Request permission before making any changes or running commands",
             Self::Architect => "Read and plan without changing files or running commands",

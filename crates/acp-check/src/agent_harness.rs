@@ -27,7 +27,7 @@ pub(super) const QUIET: Duration = Duration::from_millis(200);
 ///
 /// While the harness waits for a response, [`host`](Self::host) handles the agent's requests.
 pub struct AgentHarness {
-    /// The connection.
+    /// The connection to the agent, for sending and receiving single messages.
     pub wire: Wire,
     /// The files, terminals and permissions that the agent can use.
     pub host: CheckHost,
@@ -75,7 +75,7 @@ impl AgentHarness {
         (self.wire, self.host, self.process, self.directory)
     }
 
-    /// Returns the check's directory.
+    /// Returns the temporary directory of the check.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
@@ -87,7 +87,7 @@ impl AgentHarness {
         self.version
     }
 
-    /// Returns the process, if the agent is one.
+    /// Returns the agent's process, or `None` if the agent runs inside this process.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()
@@ -113,12 +113,12 @@ impl AgentHarness {
         loop {
             let message = tokio::select! {
                 message = self.wire.next() => message?,
-                Some((id, answer)) = self.host.finished() => {
-                    match answer {
+                Some((id, response)) = self.host.finished() => {
+                    match response {
                         Ok(result) => self.wire.answer(&id, result).await?,
                         Err(error) => {
-                            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
-                            self.wire.send(&answer).await?;
+                            let response = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                            self.wire.send(&response).await?;
                         }
                     }
                     continue;
@@ -177,7 +177,7 @@ impl AgentHarness {
     /// Reads messages until `found` returns a value, and returns that value. `found` is called after each message.
     ///
     /// # Errors
-    /// It does not come in time, or the agent closes the connection. `what` says what is missing.
+    /// `found` returns no value in time, or the agent closes the connection. In the reason, `what` says what is missing.
     pub async fn until<T>(
         &mut self,
         what: &str,
@@ -242,21 +242,21 @@ impl AgentHarness {
     /// Waits for the responses to several requests, in any order, and returns them in the order of `ids`.
     ///
     /// # Errors
-    /// One does not come in time, or the agent closes the connection.
+    /// A response does not arrive in time, or the agent closes the connection.
     pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<ReceivedResponse>, CheckStop> {
-        let mut came: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
+        let mut received: Vec<Option<ReceivedResponse>> = vec![None; ids.len()];
         let what = format!("responses to {} requests", ids.len());
         self.until_in_turn(&what, |_, message| {
             if let Some(Envelope::Response { id, result }) = message.envelope()
                 && let Some(at) = ids.iter().position(|asked| asked == id)
-                && let Some(slot) = came.get_mut(at)
+                && let Some(slot) = received.get_mut(at)
             {
                 *slot = Some(ReceivedResponse::read(result));
             }
-            came.iter().all(Option::is_some).then_some(())
+            received.iter().all(Option::is_some).then_some(())
         })
         .await?;
-        Ok(came.into_iter().flatten().collect())
+        Ok(received.into_iter().flatten().collect())
     }
 
     /// Collects the messages that arrive within `time`, at most a thousand. There may be none.
@@ -265,12 +265,12 @@ impl AgentHarness {
     /// See [`Wire::next`].
     pub async fn collect(&mut self, time: Duration) -> Result<Vec<ReceivedMessage>, CheckStop> {
         let end = tokio::time::Instant::now() + time;
-        let mut came = Vec::new();
+        let mut received = Vec::new();
         loop {
             match tokio::time::timeout_at(end, self.next()).await {
-                Ok(Ok(Some(message))) if came.len() < 1000 => came.push(message),
+                Ok(Ok(Some(message))) if received.len() < 1000 => received.push(message),
                 Ok(Ok(Some(_))) => {}
-                Ok(Ok(None)) | Err(_) => return Ok(came),
+                Ok(Ok(None)) | Err(_) => return Ok(received),
                 Ok(Err(stop)) => return Err(stop),
             }
         }
@@ -438,8 +438,8 @@ impl AgentHarness {
     /// # Errors
     /// See [`open_session`](Self::open_session).
     pub async fn open_session_with(&mut self, params: Value) -> Result<Value, CheckStop> {
-        let mut answer = self.request("session/new", params.clone()).await?;
-        if answer.code() == Some(-32000) {
+        let mut response = self.request("session/new", params.clone()).await?;
+        if response.code() == Some(-32000) {
             let Some(method) = self.options.login.clone() else {
                 return skip("the agent requires a login; choose an auth method with --login");
             };
@@ -448,9 +448,9 @@ impl AgentHarness {
                 SchemaVersion::V2 => "auth/login",
             };
             self.result(call, json!({"methodId": method})).await?;
-            answer = self.request("session/new", params).await?;
+            response = self.request("session/new", params).await?;
         }
-        let session = match answer {
+        let session = match response {
             ReceivedResponse::Result(session) => session,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!("`session/new` failed with error {code}: {message}"));

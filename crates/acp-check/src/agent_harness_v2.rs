@@ -22,7 +22,7 @@ const MAX_PAGES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedPrompt {
     session: String,
-    /// The number of messages that were received before it.
+    /// The number of messages that were received before the prompt.
     messages: usize,
 }
 
@@ -78,8 +78,8 @@ impl AgentHarness {
         session: &str,
         prompt: Value,
     ) -> Result<CheckTurn, CheckStop> {
-        let begun = self.begin_v2(session, prompt).await?;
-        self.finish_v2(&begun).await
+        let accepted = self.begin_v2(session, prompt).await?;
+        self.finish_v2(&accepted).await
     }
 
     /// Sends the prompt for a task, and waits until it is acknowledged.
@@ -104,13 +104,13 @@ impl AgentHarness {
         session: &str,
         prompt: Value,
     ) -> Result<AcceptedPrompt, CheckStop> {
-        let begun = AcceptedPrompt {
+        let accepted = AcceptedPrompt {
             session: session.to_owned(),
             messages: self.messages.len(),
         };
         let params = json!({"sessionId": session, "prompt": prompt});
         match self.request("session/prompt", params).await? {
-            ReceivedResponse::Result(_) => Ok(begun),
+            ReceivedResponse::Result(_) => Ok(accepted),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
                 "`session/prompt` failed with error {code}: {message}"
             )),
@@ -121,11 +121,11 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent is not idle in time.
-    pub async fn finish_v2(&mut self, begun: &AcceptedPrompt) -> Result<CheckTurn, CheckStop> {
+    pub async fn finish_v2(&mut self, accepted: &AcceptedPrompt) -> Result<CheckTurn, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
             loop {
-                if let Some(turn) = self.finished_turn_v2(begun) {
+                if let Some(turn) = self.finished_turn_v2(accepted) {
                     return Ok(turn);
                 }
                 if self.next().await?.is_none() {
@@ -142,26 +142,26 @@ impl AgentHarness {
     /// Returns the session's updates since a prompt.
     pub fn updates_of_prompt_v2<'a>(
         &'a self,
-        begun: &'a AcceptedPrompt,
+        accepted: &'a AcceptedPrompt,
     ) -> impl Iterator<Item = &'a Value> {
-        let since = self.updates_since(begun.messages);
+        let since = self.updates_since(accepted.messages);
         since
-            .filter(|params| params["sessionId"].as_str() == Some(&begun.session))
+            .filter(|params| params["sessionId"].as_str() == Some(&accepted.session))
             .filter_map(|params| params.get("update"))
     }
 
     /// Returns the turn if it has ended. The `idle` that ends it follows another state, or has a stop reason; any other
     /// `idle` was sent before the agent received the prompt.
-    pub(super) fn finished_turn_v2(&self, begun: &AcceptedPrompt) -> Option<CheckTurn> {
+    pub(super) fn finished_turn_v2(&self, accepted: &AcceptedPrompt) -> Option<CheckTurn> {
         let mut updates = Vec::new();
         let mut at_work = false;
-        for update in self.updates_of_prompt_v2(begun) {
+        for update in self.updates_of_prompt_v2(accepted) {
             updates.push(update.clone());
             match state(update) {
                 Some("idle") => {
                     let stop = update["stopReason"].as_str();
                     if at_work || stop.is_some() {
-                        let requests = self.requests_since(begun.messages);
+                        let requests = self.requests_since(accepted.messages);
                         return Some(CheckTurn {
                             stop: stop.unwrap_or_default().to_owned(),
                             updates,
@@ -243,7 +243,7 @@ impl AgentHarness {
     /// Neither happens in time.
     pub async fn wait_for_permission_v2(
         &mut self,
-        begun: &AcceptedPrompt,
+        accepted: &AcceptedPrompt,
     ) -> Result<Option<(Value, Value)>, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
@@ -253,7 +253,7 @@ impl AgentHarness {
                 if let Some((id, _, params)) = asked.next_back() {
                     return Ok(Some((id.clone(), params.clone())));
                 }
-                if self.finished_turn_v2(begun).is_some() {
+                if self.finished_turn_v2(accepted).is_some() {
                     return Ok(None);
                 }
                 if self.next().await?.is_none() {

@@ -24,7 +24,7 @@ pub enum CheckProcedure {
     Rules,
 }
 
-/// A running check.
+/// The future of a running check. It resolves to an error if the check stops early.
 pub type CheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), CheckStop>> + Send + 'a>>;
 
 /// One requirement of the specification, and the code that tests it.

@@ -18,7 +18,7 @@ pub const SESSION: &str = "sess_check";
 
 /// A connection to a client, on which the check plays the agent.
 pub struct ClientHarness {
-    /// The connection.
+    /// The connection to the client, for sending and receiving single messages.
     pub wire: Wire,
     /// The params of the client's `initialize`, once it has arrived.
     pub initialized: Option<Value>,
@@ -26,7 +26,7 @@ pub struct ClientHarness {
     pub messages: Vec<ReceivedMessage>,
     /// The result of `initialize`. A check can change it, or respond itself.
     pub introduction: Value,
-    /// The result of `session/new`.
+    /// The result of `session/new`. A check can change it.
     pub session: Value,
     /// The results of other requests, by method. The agent does not know any further methods.
     pub answers: BTreeMap<&'static str, Value>,
@@ -86,13 +86,13 @@ impl ClientHarness {
         (self.wire, self.process, self.directory)
     }
 
-    /// Returns the check's directory.
+    /// Returns the temporary directory of the check.
     #[must_use]
     pub fn place(&self) -> &CheckDirectory {
         &self.directory
     }
 
-    /// Returns the process, if the client is one.
+    /// Returns the client's process, or `None` if the client runs inside this process.
     #[must_use]
     pub fn process(&self) -> Option<&acp_host::AgentProcess> {
         self.process.as_deref()
@@ -120,7 +120,7 @@ impl ClientHarness {
     /// Requests that arrive before it are handled by [`serve`](Self::serve).
     ///
     /// # Errors
-    /// It does not come in time, or the client closes the connection.
+    /// It does not arrive in time, or the client closes the connection.
     pub async fn expect(&mut self, method: &str) -> Result<(Value, Value), CheckStop> {
         let patience = match method {
             // It may depend on a user or a model.
@@ -178,7 +178,7 @@ impl ClientHarness {
     /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// It does not come in time, or the client closes the connection.
+    /// It does not arrive in time, or the client closes the connection.
     pub async fn wait_for_prompt(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         let (id, params) = self.expect("session/prompt").await?;
         let session = params.get("sessionId").and_then(Value::as_str);
@@ -246,7 +246,7 @@ impl ClientHarness {
             }
         };
         match tokio::time::timeout(patience, waiting).await {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(_) => fail(format!("no response to request {id} within {patience:?}")),
         }
     }

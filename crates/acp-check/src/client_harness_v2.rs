@@ -21,7 +21,7 @@ impl ClientHarness {
     /// Waits for `initialize`, responds to it, and returns its params.
     ///
     /// # Errors
-    /// It does not come; or, as a skip, the client does not support version 2.
+    /// `initialize` does not arrive in time; or, as a skip, the client does not support version 2.
     pub async fn initialize_v2(&mut self) -> Result<Value, CheckStop> {
         let (id, params) = self.asked_to_begin_v2().await?;
         let introduction = self.introduction.clone();
@@ -45,7 +45,7 @@ impl ClientHarness {
     /// Responds to the client's requests up to its first prompt, and returns that prompt.
     ///
     /// # Errors
-    /// See [`initialize_v2`](Self::initialize_v2); or no prompt comes in time.
+    /// See [`initialize_v2`](Self::initialize_v2); or no prompt arrives in time.
     pub async fn prompted_v2(&mut self) -> Result<ReceivedPrompt, CheckStop> {
         if self.initialized.is_none() {
             self.initialize_v2().await?;
@@ -133,15 +133,15 @@ impl ClientHarness {
     /// The request is rejected; or, as a skip, there is no response: a user may have to answer.
     pub async fn permission_v2(&mut self, params: Value) -> Result<Value, CheckStop> {
         let id = self.wire.ask("session/request_permission", params).await?;
-        let answer = match self.answer(&id).await {
-            Ok(answer) => answer,
+        let response = match self.answer(&id).await {
+            Ok(response) => response,
             Err(CheckStop::Fail(why)) if !self.wire.has_ended() => {
                 return skip(format!("no response to the permission request: {why}"));
             }
             Err(stop) => return Err(stop),
         };
-        match answer {
-            ReceivedResponse::Result(answer) => Ok(answer["outcome"].clone()),
+        match response {
+            ReceivedResponse::Result(response) => Ok(response["outcome"].clone()),
             ReceivedResponse::Error { code, message, .. } => fail(format!(
                 "the permission request failed with error {code}: {message}"
             )),

@@ -68,8 +68,8 @@ impl CheckHost {
     /// Waits for the next request that the host has finished, and returns its id and response. Cancel safe.
     pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
         let finished = self.finished.recv().await;
-        if let Some((_, Ok(answer))) = &finished {
-            let terminal = answer["terminalId"].as_str();
+        if let Some((_, Ok(response))) = &finished {
+            let terminal = response["terminalId"].as_str();
             self.created.extend(terminal.map(str::to_owned));
         }
         finished
@@ -87,7 +87,7 @@ impl CheckHost {
         macro_rules! terminal {
             ($request:ty, $method:ident) => {
                 tokio::spawn(async move {
-                    let answer = match (parse_params::<$request>(params), terminals) {
+                    let response = match (parse_params::<$request>(params), terminals) {
                         (Ok(request), Some(terminals)) => {
                             to_json_result(terminals.$method(&request).await)
                         }
@@ -97,7 +97,7 @@ impl CheckHost {
                         }
                         (Err(error_object), _) => Err(error_object),
                     };
-                    let _ = answers.send((id, answer)).await;
+                    let _ = answers.send((id, response)).await;
                 })
             };
         }
@@ -110,22 +110,22 @@ impl CheckHost {
                     // No option has a kind that starts like this.
                     PermissionReply::Cancel => "cancelled",
                 };
-                let answer = Ok(permission_outcome(&params, wanted));
-                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+                let response = Ok(permission_outcome(&params, wanted));
+                tokio::spawn(async move { answers.send((id, response)).await.is_ok() });
             }
             "elicitation/create" => {
-                let answer = Ok(json!({"action": "decline"}));
-                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+                let response = Ok(json!({"action": "decline"}));
+                tokio::spawn(async move { answers.send((id, response)).await.is_ok() });
             }
             "fs/read_text_file" | "fs/write_text_file" => {
                 let reads = method == "fs/read_text_file";
                 tokio::task::spawn_blocking(move || {
-                    let answer = if reads {
+                    let response = if reads {
                         read_file(params)
                     } else {
                         write_file(params)
                     };
-                    let _ = answers.blocking_send((id, answer));
+                    let _ = answers.blocking_send((id, response));
                 });
             }
             "terminal/create" => drop(terminal!(CreateTerminalRequest, create)),
@@ -172,7 +172,7 @@ fn parse_params<T: DeserializeOwned>(params: Value) -> Result<T, Value> {
 
 fn to_json_result<T: Serialize>(answer: Result<T, acp::jsonrpc::Error>) -> Result<Value, Value> {
     match answer {
-        Ok(answer) => serde_json::to_value(answer).map_err(|e| error_object(-32603, e)),
+        Ok(response) => serde_json::to_value(response).map_err(|e| error_object(-32603, e)),
         Err(e) => Err(serde_json::to_value(e).unwrap_or_else(|e| error_object(-32603, e))),
     }
 }

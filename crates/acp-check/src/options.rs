@@ -28,7 +28,7 @@ pub enum AgentTask {
     Delegate,
 }
 
-/// How checks are run.
+/// Settings for running checks: timeouts, parallelism, and prompts.
 #[derive(Debug, Clone)]
 pub struct CheckOptions {
     /// The time limit for any one response or message.

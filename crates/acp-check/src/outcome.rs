@@ -9,12 +9,12 @@ use super::verdict::Verdict;
 /// A check that was run, with its verdict and the messages that led to it.
 #[derive(Debug)]
 pub struct CheckOutcome {
-    /// The check.
+    /// The check that was run.
     pub check: Check,
-    /// The verdict.
+    /// Whether the requirement is met.
     pub verdict: Verdict,
     /// The messages sent and received.
     pub transcript: Transcript,
-    /// How long it took.
+    /// How long the check took.
     pub took: Duration,
 }

@@ -193,7 +193,7 @@ struct RelayAddress {
 /// Writes the file that tells the relay where to connect. Only this user can read it. It is removed when the returned
 /// path is dropped.
 fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempPath> {
-    let told = RelayAddress {
+    let reported = RelayAddress {
         connect: meeting.endpoint().to_string(),
         token: token.reveal(),
     };
@@ -201,7 +201,7 @@ fn write_address_file(meeting: &Meeting, token: &LocalToken) -> io::Result<TempP
         .prefix("acp-relay-")
         .suffix(".json")
         .tempfile()?;
-    serde_json::to_writer(&file, &told)?;
+    serde_json::to_writer(&file, &reported)?;
     Ok(file.into_temp_path())
 }
 

@@ -10,7 +10,7 @@ const MAX_LINE_LEN: usize = 64 * 1024;
 /// The capacity of a transcript, in bytes. Lines beyond that are only counted.
 const CAPACITY: usize = 1024 * 1024;
 
-/// An entry of a transcript.
+/// A line that was sent or received, or another event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TranscriptEntry {

@@ -15,10 +15,10 @@ use super::wire::ReceivedResponse;
 /// How long to watch for messages that must not arrive. Long enough for messages that are already on their way.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
-/// A finished turn.
+/// A turn that has ended, with everything that the agent sent in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckTurn {
-    /// The stop reason.
+    /// The stop reason, such as `end_turn`.
     pub stop: String,
     /// The session's updates between the prompt and its response: the `update` of each.
     pub updates: Vec<Value>,
@@ -81,14 +81,14 @@ impl AgentHarness {
         let before = self.messages.len();
         let params = json!({"sessionId": session, "prompt": prompt});
         let id = self.wire.ask("session/prompt", params).await?;
-        let answer = self.turn_answer(&id).await?;
-        self.turn_since(session, answer, before)
+        let response = self.turn_answer(&id).await?;
+        self.turn_since(session, response, before)
     }
 
     /// Waits for the response to a prompt, up to the time limit of a turn.
     ///
     /// # Errors
-    /// There is none in time, or the agent closes the connection.
+    /// It does not arrive in time, or the agent closes the connection.
     pub async fn turn_answer(&mut self, id: &Value) -> Result<ReceivedResponse, CheckStop> {
         let patience = self.turn_patience();
         let waiting = async {
@@ -107,7 +107,7 @@ impl AgentHarness {
             }
         };
         match tokio::time::timeout(patience, waiting).await {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(_) => fail(format!("the turn did not end within {patience:?}")),
         }
     }
@@ -119,10 +119,10 @@ impl AgentHarness {
     pub fn turn_since(
         &self,
         session: &str,
-        answer: ReceivedResponse,
+        response: ReceivedResponse,
         messages: usize,
     ) -> Result<CheckTurn, CheckStop> {
-        let result = match answer {
+        let result = match response {
             ReceivedResponse::Result(result) => result,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!(
@@ -178,7 +178,7 @@ impl AgentHarness {
     /// See [`turn_answer`](Self::turn_answer).
     pub async fn end_of(&mut self, prompt: &Value) -> Result<ReceivedResponse, CheckStop> {
         match self.answers_to(prompt).into_iter().next() {
-            Some(answer) => Ok(answer),
+            Some(response) => Ok(response),
             None => self.turn_answer(prompt).await,
         }
     }
@@ -204,8 +204,8 @@ impl AgentHarness {
     /// The turn does not end; or, as a skip, it fails.
     pub async fn task(&mut self, session: &str, task: AgentTask) -> Result<CheckTurn, CheckStop> {
         let before = self.messages.len();
-        let answer = self.attempt(session, task).await?;
-        match self.turn_since(session, answer, before) {
+        let response = self.attempt(session, task).await?;
+        match self.turn_since(session, response, before) {
             Err(CheckStop::Fail(why)) => skip(format!("the agent did not do the task: {why}")),
             turn => turn,
         }
@@ -361,10 +361,10 @@ impl AgentHarness {
         session: &str,
         task: AgentTask,
         method: &'static str,
-        answer: Value,
+        response: Value,
     ) -> Result<ReceivedResponse, CheckStop> {
         let (prompt, asked, _) = self.until_asked(session, task, method).await?;
-        self.answer_open(asked, &answer).await?;
+        self.answer_open(asked, &response).await?;
         self.end_of(&prompt).await
     }
 
@@ -373,11 +373,11 @@ impl AgentHarness {
     ///
     /// # Errors
     /// The agent stopped reading or closed the connection.
-    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), CheckStop> {
+    pub async fn answer_open(&mut self, asked: Value, response: &Value) -> Result<(), CheckStop> {
         self.host.hold.clear();
         let others = std::mem::take(&mut self.held);
         for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {
-            let mut message = answer.clone();
+            let mut message = response.clone();
             (message["jsonrpc"], message["id"]) = (json!("2.0"), id);
             self.wire.send(&message).await?;
         }

@@ -39,7 +39,7 @@ pub async fn agent_versions(
     for (version, needed) in [(SchemaVersion::V1, true), (SchemaVersion::V2, false)] {
         let number = version.number();
         match negotiated_version(target, options, number).await {
-            Ok(answer) if answer == Some(u64::from(number)) => spoken.push(version),
+            Ok(response) if response == Some(u64::from(number)) => spoken.push(version),
             Ok(_) => {}
             Err(why) if needed => return Err(why),
             // How it handles a version that it does not know is tested by a check.
@@ -73,10 +73,10 @@ async fn negotiated_version(
     let mut params = harness.initialize_params();
     params["protocolVersion"] = json!(number);
     let began = Instant::now();
-    let answer = harness.request("initialize", params).await;
+    let response = harness.request("initialize", params).await;
     let late = began.elapsed() >= options.patience;
     let (wire, _host, process, _place) = harness.into_wire();
-    match answer {
+    match response {
         Ok(ReceivedResponse::Result(said)) => {
             close_connection(wire, process).await;
             Ok(said.get("protocolVersion").and_then(Value::as_u64))

@@ -25,7 +25,7 @@ const MAX_BUFFERED_LINES: usize = 64;
 /// The maximum number of faults to store for each shape. One is enough to fail a check.
 const MAX_FAULTS: usize = 8;
 
-/// A received message.
+/// A message received from the program under test, as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReceivedMessage(pub Value);
 

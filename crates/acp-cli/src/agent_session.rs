@@ -24,11 +24,11 @@ pub(crate) async fn with_agent<T>(
 ) -> Result<T, CommandExit> {
     let mut signals = Signals::listen()
         .map_err(|e| CommandExit::failed(format!("cannot listen for signals: {e}")))?;
-    let person = TerminalUser::new(TerminalScreen::new(false));
+    let user = TerminalUser::new(TerminalScreen::new(false));
     let process = target.spawn()?;
-    let visited = connect_and_run(target, &process, &person, &mut signals, work).await;
-    person.screen().finish();
-    let grace = match &visited {
+    let result = connect_and_run(target, &process, &user, &mut signals, work).await;
+    user.screen().finish();
+    let grace = match &result {
         Err(exit) if *exit == CommandExit::CANCELLED => Duration::ZERO,
         _ => GRACE,
     };
@@ -38,22 +38,22 @@ pub(crate) async fn with_agent<T>(
             process.shutdown(Duration::ZERO).await;
         }
     }
-    visited
+    result
 }
 
 async fn connect_and_run<T>(
     target: StartTarget<'_>,
     process: &AgentProcess,
-    person: &Arc<TerminalUser>,
+    user: &Arc<TerminalUser>,
     signals: &mut Signals,
     work: impl AsyncFnOnce(&AgentConnection, &TerminalScreen) -> Result<T, StartFailure>,
 ) -> Result<T, CommandExit> {
     let transport = start::transport(process)?;
     let client = VisitClient {
-        elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(person))),
+        elicitation: terminal_user::can_ask().then(|| TerminalElicitation::new(Arc::clone(user))),
     };
     let options = start::options(target.agent, process);
-    let screen = person.screen();
+    let screen = user.screen();
     let talking = async {
         let (handshake, driver) = acp::client::connect_with(transport, client, options);
         tokio::spawn(driver);
@@ -67,8 +67,8 @@ async fn connect_and_run<T>(
         biased;
         done = &mut talking => done,
         signal = signals.next() => {
-            let asked = signal == ExitSignal::Interrupt && person.is_asked();
-            person.cancel_questions();
+            let asked = signal == ExitSignal::Interrupt && user.is_asked();
+            user.cancel_questions();
             if asked {
                 // The agent learns that its question was cancelled, and may respond to that.
                 tokio::select! {

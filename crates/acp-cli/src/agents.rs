@@ -158,10 +158,10 @@ fn allow(args: &AllowAgentsArgs) -> Result<(), CommandExit> {
 fn revoke(args: &RevokeAgentsArgs) -> Result<(), CommandExit> {
     let project = project_agents(&args.cwd)?;
     let file = project.shown_file();
-    let told = match project.revoke()? {
+    let message = match project.revoke()? {
         true => format!("revoked {file}\n"),
         false => format!("{file} was not allowed\n"),
     };
-    print(told.as_bytes());
+    print(message.as_bytes());
     Ok(())
 }

@@ -4,8 +4,10 @@
 pub(crate) mod agent;
 pub(crate) mod agent_choice;
 pub(crate) mod agents;
+pub(crate) mod candidates;
 pub(crate) mod chat;
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod login;
 pub(crate) mod permissions;
 pub(crate) mod relays;
@@ -21,6 +23,7 @@ use self::agent::AgentArgs;
 use self::agents::AgentsArgs;
 use self::chat::ChatArgs;
 use self::check::CheckArgs;
+use self::completions::{CompletionsArgs, ManArgs};
 use self::login::{LoginArgs, LogoutArgs};
 use self::permissions::PermissionsArgs;
 use self::relays::{BridgeArgs, CheckRelayArgs, McpProxyArgs};
@@ -48,8 +51,9 @@ pub(crate) struct CliArgs {
     )]
     pub(crate) log: LogLevel,
 
+    /// The command. Without one, `acp` is `acp chat` on a terminal, and prints its help elsewhere.
     #[command(subcommand)]
-    pub(crate) command: CliCommand,
+    pub(crate) command: Option<CliCommand>,
 }
 
 // `defer` builds a command's arguments only if that command is used. So a command's description is here and not on
@@ -148,6 +152,18 @@ pub(crate) enum CliCommand {
     ///
     /// The subcommands print, check, render and replay recorded traces.
     Trace(TraceArgs),
+
+    /// Print a script that completes `acp` commands in a shell.
+    ///
+    /// The script completes commands, options and their values, among them agents, sessions and modes. It asks
+    /// this program each time, so it knows what you have configured. No agent is started.
+    Completions(CompletionsArgs),
+
+    /// Write the manual pages of all commands to a directory.
+    ///
+    /// There is one page per command, such as acp-run.1. This is meant for those who package acp.
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 const EXAMPLES: &str = "\

@@ -27,9 +27,9 @@ pub(crate) struct TerminalElicitation {
 }
 
 impl TerminalElicitation {
-    pub(crate) fn new(person: Arc<TerminalUser>) -> Self {
+    pub(crate) fn new(user: Arc<TerminalUser>) -> Self {
         Self {
-            user: person,
+            user,
             pages: Mutex::default(),
         }
     }

@@ -49,6 +49,9 @@ impl CommandExit {
     /// The exit code for an agent that could not be started or disconnected.
     pub(crate) const BROKEN: u8 = 3;
 
+    /// The exit code for invalid usage or configuration.
+    pub(crate) const USAGE: u8 = 2;
+
     fn new(code: u8, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -63,7 +66,7 @@ impl CommandExit {
 
     /// Creates an exit for invalid usage or configuration.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(2, message)
+        Self::new(Self::USAGE, message)
     }
 
     /// Creates an exit for an agent that could not be started or disconnected.

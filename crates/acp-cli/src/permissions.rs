@@ -108,7 +108,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
     let project = display_path(said.project.root());
     let nothing = || CommandExit::usage("no state directory");
     let remembered = said.remembered_answers.as_ref().ok_or_else(nothing)?;
-    let told = match args.number {
+    let message = match args.number {
         Some(number) => match remembered.revoke(number).map_err(failed)? {
             Some(answer) => format!("revoked: {}\n", literal::literal_line(&answer.to_string())),
             None => {
@@ -124,7 +124,7 @@ fn revoke(args: &RevokeArgs) -> Result<CommandExit, CommandExit> {
             all => format!("revoked {all} answers for {project}\n"),
         },
     };
-    print(told.as_bytes());
+    print(message.as_bytes());
     Ok(CommandExit::SUCCESS)
 }
 

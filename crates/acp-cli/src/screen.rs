@@ -54,7 +54,7 @@ pub(crate) struct ScreenOutput {
 }
 
 impl ScreenOutput {
-    /// Adds text.
+    /// Adds unstyled text.
     pub(crate) fn text(&mut self, text: &str) {
         for line in text.split_inclusive('\n') {
             if self.at_line_start {

@@ -112,7 +112,7 @@ impl TerminalUser {
     }
 }
 
-/// An open question.
+/// An open question, through which more can be shown and answers read.
 pub(crate) struct UserDialog<'a> {
     _question: ScreenQuestion,
     _question_lock: MutexGuard<'a, ()>,

@@ -153,7 +153,7 @@ impl Attachment {
             path,
             media_type,
             size: found.len(),
-            content: content,
+            content,
         })
     }
 

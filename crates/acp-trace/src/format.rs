@@ -28,7 +28,7 @@ pub const VERSION: u32 = 1;
 /// Of a longer message, and of a line over 64 KiB that is not a message, only the beginning is recorded.
 pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
 
-/// How secrets are recorded.
+/// Whether secrets were redacted or recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Secrets {
@@ -52,7 +52,7 @@ pub struct TraceHeader {
     pub command: Vec<String>,
     /// The program that recorded the trace, with its version.
     pub by: String,
-    /// How secrets are recorded.
+    /// Whether secrets were redacted or recorded.
     pub secrets: Secrets,
 }
 
@@ -88,7 +88,7 @@ pub enum TraceEvent {
     },
     /// The agent did not exit on its own and was killed.
     Killed,
-    /// The agent exited.
+    /// The agent exited, or was terminated.
     Exited {
         /// The exit code, if it exited normally.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct TraceRecord {
     pub time_us: u64,
     /// The line number in the file. The header is line 1.
     pub line: u64,
-    /// The content.
+    /// What was recorded: a message, another line, or an event.
     pub body: RecordBody,
 }
 
@@ -151,7 +151,7 @@ pub enum RecordBody {
     },
     /// A line that the agent printed to stderr.
     Stderr(String),
-    /// An event.
+    /// An event of the agent's process or of a stream.
     Event(TraceEvent),
     /// A record from a later version of the format.
     Unknown,

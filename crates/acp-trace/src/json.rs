@@ -267,8 +267,8 @@ mod tests {
         let mut before: &[u8] = &[];
         for line in lines {
             let shared = before.iter().zip(line).take_while(|(a, b)| a == b).count();
-            let told = checker.is_json(line, shared);
-            assert_eq!(told, is_json(line), "{}", line.escape_ascii());
+            let checked = checker.is_json(line, shared);
+            assert_eq!(checked, is_json(line), "{}", line.escape_ascii());
             before = line;
         }
     }

@@ -33,7 +33,7 @@ pub(super) struct LogPiece {
 
 #[derive(Debug)]
 pub(super) enum LogPieceKind {
-    /// Bytes of a stream.
+    /// Bytes that this side sent, which are in the batch.
     Stream(Side),
     /// The tap that has all further bytes of a stream.
     Tap(Side, File),

@@ -104,7 +104,7 @@ impl<R: BufRead> TraceReader<R> {
         })
     }
 
-    /// Returns the header.
+    /// Returns the header of the trace.
     #[must_use]
     pub fn header(&self) -> &TraceHeader {
         &self.header

@@ -17,7 +17,7 @@ use super::relay::Relay;
 use super::system::create_private;
 use acp_rules::Side;
 
-/// Settings of a recording.
+/// Settings for recording a trace.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordSettings {
@@ -97,7 +97,7 @@ impl TraceNotes {
         self.0.push(LogPieceKind::Stderr, line.as_bytes());
     }
 
-    /// Records an event.
+    /// Records an event of the agent's process or of a stream.
     pub fn event(&self, event: TraceEvent) {
         self.0.push(LogPieceKind::Event(event), &[]);
     }

@@ -20,7 +20,7 @@ pub(super) struct LineSource {
     pub(super) is_unterminated: bool,
 }
 
-/// Turns lines into records.
+/// Turns lines and events into records, in a buffer.
 pub(super) struct RecordWriter {
     redactor: Option<Redactor>,
     /// Records that are not written yet.
@@ -154,7 +154,7 @@ impl RecordWriter {
         self.end_with_text(b",\"stderr\":", redacted.as_deref().unwrap_or(&text));
     }
 
-    /// Adds an event.
+    /// Adds an event of the agent's process or of a stream.
     pub(super) fn add_event(&mut self, at: u64, event: &TraceEvent) {
         format::event(&mut self.out, at, event);
     }

@@ -24,7 +24,7 @@ pub enum RelayEnd {
     Closed,
     /// The receiver stopped reading.
     ReaderClosed,
-    /// The relay was stopped.
+    /// The relay was stopped by [`RelayHandle::close`].
     Stopped,
     /// Reading or writing failed.
     Failed(io::Error),

@@ -522,7 +522,7 @@ fn editor_command() -> Option<String> {
 async fn edit_externally(text: &str) -> Result<String, String> {
     let Some(line) = editor_command() else {
         return Err(format!(
-            "no editor found (tried {}); set VISUAL or EDITOR",
+            "no editor found: set VISUAL or EDITOR (tried {})",
             EDITORS.join(", ")
         ));
     };

@@ -47,3 +47,8 @@ pub use raw_object::RawObject;
 
 /// The value of a `_meta` field. See the specification's page "Extensibility", "The `_meta` Field".
 pub type Meta = serde_json::Map<String, serde_json::Value>;
+
+/// Runs the example of the README as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

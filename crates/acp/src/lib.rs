@@ -83,7 +83,8 @@ pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
 pub use update::Update;
 
-/// Runs the examples of the README as tests.
+/// Runs the examples of the repository's README as tests, and those of the package's.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

@@ -6,7 +6,7 @@ use acp_rules::schema::Direction;
 
 use crate::transcript::{Transcript, TranscriptEntry};
 
-/// One line of evidence.
+/// A line of evidence in a report: a message or another event.
 pub(super) struct EvidenceLine {
     /// Seconds since the start of the check.
     pub(super) at: f64,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use acp_config::{AgentChoice, AgentEnvironment, AgentSelector, EnvRequest};
 
+use super::candidates;
 use crate::exit::CommandExit;
 use crate::{config, terminal_user};
 
@@ -13,7 +14,7 @@ pub(crate) struct AgentChoiceArgs {
     /// Agent to use, by name.
     ///
     /// List agents with `acp agents`. The default is the configured `default_agent`, or else the bundled agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "agent_command")]
+    #[arg(long, value_name = "NAME", conflicts_with = "agent_command", add = candidates::agents())]
     pub(crate) agent: Option<String>,
 
     /// Command that starts the agent, instead of --agent.

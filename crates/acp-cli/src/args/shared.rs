@@ -6,8 +6,9 @@ use std::str::FromStr;
 use acp::v1::McpServer;
 use acp_config::{AgentChoice, paths, read_mcp_file};
 use acp_host::{Policy, SandboxRules};
-use clap::ValueEnum;
+use clap::{ValueEnum, ValueHint};
 
+use super::candidates;
 use crate::exit::CommandExit;
 
 /// The name of the directory for reverted files, in the state directory.
@@ -24,14 +25,14 @@ pub(crate) struct SandboxArgs {
     /// `,no-network` to block TCP (Linux 6.7 or later); other network access is not blocked.
     ///
     /// Requires Linux 6.2 or later; if sandboxing is not available, nothing is started.
-    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace")]
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace", add = candidates::sandbox_modes())]
     pub(crate) sandbox: Option<SandboxMode>,
 
     /// Allow writing to a directory in the sandbox.
     ///
     /// Needed for agents that store state in the home directory in a location acp does not know. Can be
     /// repeated.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) writable: Vec<PathBuf>,
 
     /// Allow TCP connections to a port in a no-network sandbox.
@@ -164,13 +165,13 @@ impl SandboxArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct SessionArgs {
     /// Working directory of the session.
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: PathBuf,
 
     /// Session mode to set.
     ///
     /// The default for a new session is the mode that is configured for the agent.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = candidates::modes())]
     pub(crate) mode: Option<String>,
 
     /// Set a config option of the session.

@@ -10,7 +10,7 @@ use crate::exit::CommandExit;
 use crate::screen;
 use crate::trace::lint::counted;
 
-/// The maximum number of findings on the page. If there are more, the trace is wrong everywhere.
+/// The maximum number of findings to show on the page.
 const MAX_FINDINGS: usize = 10_000;
 
 pub(super) fn html(args: &HtmlArgs) -> CommandExit {

@@ -76,9 +76,9 @@ async fn relay_messages(
     let notes = recorder.notes();
     let failed = |message: String| {
         let from = Side::Agent;
-        let told = message.clone();
+        let description = message.clone();
         recorder.notes().event(TraceEvent::Failed { from, message });
-        CommandExit::agent_failed(told)
+        CommandExit::agent_failed(description)
     };
     let stderr = notes.clone();
     let started = AgentProcess::spawn_with(command, move |line| {

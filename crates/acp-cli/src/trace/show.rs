@@ -83,7 +83,7 @@ pub(super) async fn show(args: &ShowArgs) -> CommandExit {
     }
 }
 
-/// The output so far.
+/// Collects the output for a trace, and prints it in blocks.
 struct TraceOutput<'a> {
     args: &'a ShowArgs,
     show: EntryBuilder,
@@ -156,7 +156,7 @@ impl<'a> TraceOutput<'a> {
         ) && (entry.is_error || !self.args.errors)
     }
 
-    /// Shows the pending entry.
+    /// Shows the pending entry, if there is one.
     fn flush_entry(&mut self) {
         if let Some(entry) = self.pending_entry.take() {
             self.push_entry(&entry);

@@ -179,10 +179,17 @@ impl AgentList {
     }
 
     /// Returns the names of the usable agents.
+    #[must_use]
+    pub fn usable_names(self) -> Vec<String> {
+        let usable = self.usable().into_iter();
+        usable.map(|agent| agent.name).collect()
+    }
+
+    /// Returns the usable agents.
     ///
     /// These are the user's own, the project's if they are allowed, and the well-known ones that are installed.
     #[must_use]
-    pub fn usable_names(self) -> Vec<String> {
+    pub fn usable(self) -> Vec<ListedAgent> {
         let usable = |agent: &ListedAgent| {
             agent.error.is_none()
                 && match agent.origin {
@@ -191,8 +198,7 @@ impl AgentList {
                     AgentOrigin::WellKnown => agent.is_installed(),
                 }
         };
-        let agents = self.agents.into_iter().filter(usable);
-        agents.map(|agent| agent.name).collect()
+        self.agents.into_iter().filter(usable).collect()
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct SessionConfig {
     previous: Option<(Vec<ConfigOption>, MessagePosition)>,
 }
 
-/// A config option.
+/// A config option of a session, with its possible values.
 #[derive(Debug)]
 struct ConfigOption {
     id: String,
@@ -74,10 +74,11 @@ impl SessionConfig {
             return;
         }
         let mut options = Vec::new();
-        for (option, told) in items(what, "configOptions")
+        for (option, value) in items(what, "configOptions")
             .filter_map(|option| Some((ConfigOption::read(option)?, option)))
         {
-            if let Some(current) = id(told, "currentValue").filter(|value| !option.has_value(value))
+            if let Some(current) =
+                id(value, "currentValue").filter(|value| !option.has_value(value))
             {
                 let text = format!(
                     "reports option {:?} as {current:?}, which is not one of its values",
@@ -101,8 +102,8 @@ impl SessionConfig {
         }
     }
 
-    fn check_current_mode(&self, found: &mut Findings, told: &Value) {
-        if let (Some(modes), Some(mode)) = (&self.modes, id(told, "currentModeId"))
+    fn check_current_mode(&self, found: &mut Findings, value: &Value) {
+        if let (Some(modes), Some(mode)) = (&self.modes, id(value, "currentModeId"))
             && !modes.iter().any(|known| known == mode)
         {
             let text = format!("reports mode {mode:?}, which is not available");

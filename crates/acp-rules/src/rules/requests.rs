@@ -27,7 +27,7 @@ const MAX_ANSWERED: usize = 1024;
 /// since it was sent or cancelled.
 const MAX_WAIT_US: u64 = 30_000_000;
 
-/// A pending request.
+/// A request without a response so far, with what the rules need to know about it.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequest {
     pub(super) method: String,

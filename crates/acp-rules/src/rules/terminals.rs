@@ -22,7 +22,7 @@ rules! {
 /// The maximum number of terminals to remember.
 const MAX_TERMINALS: usize = 4096;
 
-/// A client terminal.
+/// A client terminal, with the state that the rules need.
 #[derive(Debug)]
 struct RuleTerminal {
     created_at: MessagePosition,

@@ -151,6 +151,6 @@ impl ExpectedConversation {
 }
 
 fn describe_findings(found: &[Finding]) -> String {
-    let told = found.iter().map(|f| format!("{} {}", f.rule.name, f.side));
-    told.collect::<Vec<_>>().join(", ")
+    let described = found.iter().map(|f| format!("{} {}", f.rule.name, f.side));
+    described.collect::<Vec<_>>().join(", ")
 }

@@ -59,7 +59,7 @@ impl fmt::Display for Direction {
 pub enum Envelope<'a> {
     /// A message with a method and an id.
     Request {
-        /// The id.
+        /// The id of the request.
         id: &'a Value,
         /// The method.
         method: &'a str,

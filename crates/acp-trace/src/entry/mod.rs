@@ -22,9 +22,9 @@ const MAX_SUMMARY_LEN: usize = 16 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceEntryKind {
-    /// A request.
+    /// A message with a method and an id.
     Request,
-    /// A notification.
+    /// A message with a method and no id.
     Notification,
     /// A response with a result.
     Response,

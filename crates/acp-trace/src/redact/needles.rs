@@ -115,7 +115,7 @@ fn fold(needle: &str) -> Vec<u8> {
     needle.bytes().map(|byte| byte | CASE_BIT).collect()
 }
 
-/// A search through bytes.
+/// A search through one byte string.
 #[derive(Debug)]
 pub(super) struct NeedleScan<'a> {
     needles: &'a NeedleSearch,
@@ -253,7 +253,7 @@ mod tests {
             let needles = NeedleSearch::new();
             let mut gathered = GatheredLines::default();
             let mut folded = Vec::new();
-            let (mut line, mut expected, mut told) = (String::new(), Vec::new(), Vec::new());
+            let (mut line, mut expected, mut found_lines) = (String::new(), Vec::new(), Vec::new());
             for (turn, (place, word, rest)) in changes.iter().enumerate() {
                 let before = line.clone();
                 line.truncate(place.index(before.len() + 1));
@@ -265,11 +265,11 @@ mod tests {
                 let scan = needles.scan(line.as_bytes(), &mut folded);
                 expected.push(scan.next_from(0).is_some());
                 if searched >> turn & 1 == 1 {
-                    gathered.search(&needles, |found| told.push(found));
+                    gathered.search(&needles, |found| found_lines.push(found));
                 }
             }
-            gathered.search(&needles, |found| told.push(found));
-            prop_assert_eq!(told, expected);
+            gathered.search(&needles, |found| found_lines.push(found));
+            prop_assert_eq!(found_lines, expected);
         }
     }
 }

@@ -207,9 +207,9 @@ pub(super) fn name_pattern() -> &'static Regex {
         let names = PROGRAMS.iter().flat_map(|program| program.names);
         let names: Vec<&str> = names.copied().collect();
         // The names consist of letters and hyphens, so this is a valid pattern; a test compiles it.
-        #[allow(clippy::expect_used, reason = "part of the program")]
+        #[allow(clippy::expect_used, reason = "the names are constants")]
         Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
-            .expect("names are a pattern")
+            .expect("the names form a valid pattern")
     });
     &PATTERN
 }

@@ -32,7 +32,7 @@ const MAX_UNMATCHED: usize = 16 * 1024;
 /// The maximum number of differences to report. Further ones are only counted.
 const MAX_DIFFERENCES: usize = 1000;
 
-/// Settings of a replay.
+/// Settings for a replay.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReplaySettings {
@@ -89,7 +89,7 @@ pub enum Difference {
     Extra {
         /// A description of the message.
         what: String,
-        /// The message.
+        /// The unexpected message.
         message: Value,
     },
     /// The live side sent a recorded message with different content.
@@ -98,7 +98,7 @@ pub enum Difference {
         line: u64,
         /// A description of the message.
         what: String,
-        /// The difference.
+        /// The value that differs.
         change: ValueChange,
     },
 }

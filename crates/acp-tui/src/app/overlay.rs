@@ -133,7 +133,7 @@ impl ChatOverlay {
         let items = agents
             .map(|(key, name)| PickerItem::new(key, name))
             .collect();
-        Self::Agents(Picker::new("New session with agent", items))
+        Self::Agents(Picker::new("Select agent for new session", items))
     }
 
     pub(super) fn logins(agent: AgentKey, methods: Vec<AuthMethod>) -> Self {

@@ -124,8 +124,8 @@ list below the table gives the reason for supporting it anyway.
 
 This file is generated from the method tables (`crates/acp-wire/src/methods.rs`) by
 `crates/acp-wire/tests/it/protocol_table.rs`, which fails if the file is out of date. To update it, run
-`UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table`. Only the last two columns are maintained by hand, in that
-test. `crates/acp/tests/it/protocol.rs` sends every message to both sides, and fails if a side does not recognize one.
+`UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table`. Only the last two columns are maintained by hand, in
+that test. `crates/acp/tests/it/protocol.rs` sends every message to both sides, and fails if a side does not recognize one.
 ";
 
 const EXTENSIONS: &[MethodStatus] = &[("_session/steering", YES, YES)];
@@ -161,7 +161,7 @@ fn the_document_matches_the_method_tables() {
     assert!(
         document == file,
         "docs/protocol.md is not what the method tables say, from line {} on. To renew it:\n\
-         UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table",
+         UPDATE_DOCS=1 cargo test -p acp-sdk-wire --test it protocol_table",
         differs.map_or(0, |line| line + 1)
     );
 }

@@ -91,7 +91,7 @@
 //!
 //! - [`ClientSession::thread`]: everything that the user sees. Messages are whole, tool calls are current, and both
 //!   protocol versions look the same. [`ThreadHandle::changed`] waits for the next change. A slow front end misses
-//!   intermediate states, never content, and slows down nobody.
+//!   intermediate states, never content, and slows nobody down.
 //! - [`Client::update`]: each update once, in order, as received; for a log, a proxy or a stream of text. The agent
 //!   waits for the handler ([`ordering`](super::ordering)).
 //!

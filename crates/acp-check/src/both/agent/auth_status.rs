@@ -15,7 +15,7 @@ use crate::wire::ReceivedResponse;
 checks! { V1 V2 Agent "auth-status";
     1 Must "The response to `auth/status` has a state, and each account, if any, has a label." => returns_valid_status;
     2 Must "`auth/status` works without a login." => needs_no_login;
-    3 Should "After `logout`, the state is no longer logged in." => status_after_logout;
+    3 Should "After `logout`, the state is no longer logged in." => updates_status_after_logout;
     4 Must "If the state says that no login is required, `session/new` requires none." => needs_no_login_for_session;
     5 Should "A status change is sent exactly once." => reports_change_once;
     6 Must "A status update matches the response to `auth/status`." => reports_current_status;
@@ -29,9 +29,9 @@ async fn require_status_support(harness: &mut AgentHarness) -> Result<(), CheckS
 }
 
 async fn request_status(harness: &mut AgentHarness) -> Result<Value, CheckStop> {
-    let answer = harness.result(STATUS, json!({})).await?;
-    has_shape(harness, "AuthStatusResponse", &answer)?;
-    Ok(answer)
+    let response = harness.result(STATUS, json!({})).await?;
+    has_shape(harness, "AuthStatusResponse", &response)?;
+    Ok(response)
 }
 
 /// Logs out, requests the status, and logs in again. Skips if no auth method was chosen with `--login`.
@@ -51,9 +51,9 @@ async fn request_status_logged_out(
     };
     harness.result(in_by, login.clone()).await?;
     harness.result(out_by, json!({})).await?;
-    let answer = harness.request(STATUS, json!({})).await?;
+    let response = harness.request(STATUS, json!({})).await?;
     harness.result(in_by, login).await?;
-    Ok(answer)
+    Ok(response)
 }
 
 /// Logs out and in again. Returns the status updates sent meanwhile, and the final status.
@@ -64,9 +64,9 @@ async fn collect_status_changes(
     request_status_logged_out(harness).await?;
     harness.wait_until_quiet().await?;
     let messages = harness.messages.iter();
-    let told = messages.filter(|message| message.method() == "auth/status_update");
-    let told = told.map(|message| message.params().clone()).collect();
-    Ok((told, request_status(harness).await?))
+    let reported = messages.filter(|message| message.method() == "auth/status_update");
+    let reported = reported.map(|message| message.params().clone()).collect();
+    Ok((reported, request_status(harness).await?))
 }
 
 async fn returns_valid_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -90,7 +90,7 @@ async fn needs_no_login(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     }
 }
 
-async fn status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn updates_status_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     require_status_support(harness).await?;
     match request_status_logged_out(harness).await? {
         ReceivedResponse::Result(status) => {
@@ -118,9 +118,9 @@ async fn needs_no_login_for_session(harness: &mut AgentHarness) -> Result<(), Ch
 }
 
 async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (told, _) = collect_status_changes(harness).await?;
+    let (reported, _) = collect_status_changes(harness).await?;
     let same = |pair: &&[Value]| matches!(pair, [first, second] if first == second);
-    match told.windows(2).find(same) {
+    match reported.windows(2).find(same) {
         Some(pair) => fail(format!(
             "the agent sent the same status twice in a row: {}",
             pair[0]
@@ -130,11 +130,13 @@ async fn reports_change_once(harness: &mut AgentHarness) -> Result<(), CheckStop
 }
 
 async fn reports_current_status(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (told, status) = collect_status_changes(harness).await?;
-    for told in &told {
-        has_shape(harness, "AuthStatusResponse", told)?;
+    let (reported, status) = collect_status_changes(harness).await?;
+    for reported in &reported {
+        has_shape(harness, "AuthStatusResponse", reported)?;
     }
-    let last = told.last().map_or(&status["state"], |told| &told["state"]);
+    let last = reported
+        .last()
+        .map_or(&status["state"], |reported| &reported["state"]);
     require(*last == status["state"], || {
         format!(
             "the last reported state is {last}, but `auth/status` returns {}",

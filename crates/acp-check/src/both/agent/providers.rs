@@ -36,9 +36,9 @@ const UNREACHABLE_URL: &str = "http://127.0.0.1:9/acp-check";
 const SECRET: &str = "acp-check-secret";
 
 async fn list_providers(harness: &mut AgentHarness) -> Result<Vec<Value>, CheckStop> {
-    let mut answer = harness.result("providers/list", json!({})).await?;
-    has_shape(harness, "ListProvidersResponse", &answer)?;
-    match answer["providers"].take() {
+    let mut response = harness.result("providers/list", json!({})).await?;
+    has_shape(harness, "ListProvidersResponse", &response)?;
+    match response["providers"].take() {
         Value::Array(providers) => Ok(providers),
         _ => fail("`providers` is not a list"),
     }

@@ -155,8 +155,8 @@ async fn keeps_history(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     };
     let before = harness.messages.len();
     harness.result(method, params).await?;
-    let is_said = |told: &Value| {
-        let kind = told["update"]["sessionUpdate"].as_str();
+    let is_said = |reported: &Value| {
+        let kind = reported["update"]["sessionUpdate"].as_str();
         kind.is_some_and(|kind| kind.starts_with("user_message"))
     };
     if harness.updates_since(before).any(is_said) {

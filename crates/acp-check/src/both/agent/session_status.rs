@@ -30,11 +30,11 @@ const STATUS: &str = "session/status";
 
 /// Requests a session's status and returns the result.
 async fn request_status(harness: &mut AgentHarness, session: &str) -> Result<Value, CheckStop> {
-    let answer = harness
+    let response = harness
         .result(STATUS, json!({"sessionId": session}))
         .await?;
-    has_shape(harness, "SessionStatusResponse", &answer)?;
-    Ok(answer)
+    has_shape(harness, "SessionStatusResponse", &response)?;
+    Ok(response)
 }
 
 /// Opens a session, runs one turn, closes the session, and returns its id.
@@ -57,19 +57,19 @@ async fn create_closed_session(harness: &mut AgentHarness) -> Result<String, Che
 async fn reports_new_session_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "status").await?;
     let session = harness.session().await?;
-    let answer = request_status(harness, &session).await?;
-    require(answer["status"] == "open", || {
+    let response = request_status(harness, &session).await?;
+    require(response["status"] == "open", || {
         format!(
             "the session is open, but its status is {}",
-            answer["status"]
+            response["status"]
         )
     })
 }
 
 async fn reports_closed_session_not_open(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_closed_session(harness).await?;
-    let answer = request_status(harness, &session).await?;
-    require(answer["status"] != "open", || {
+    let response = request_status(harness, &session).await?;
+    require(response["status"] != "open", || {
         "the session is closed, but its status is \"open\"".to_owned()
     })
 }
@@ -91,8 +91,8 @@ async fn rejects_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
         ReceivedResponse::Error { code, message, .. } => fail(format!(
             "`session/status` failed with error {code} ({message}); expected -32002"
         )),
-        ReceivedResponse::Result(answer) => fail(format!(
-            "`session/status` succeeded with {answer}; expected an error"
+        ReceivedResponse::Result(response) => fail(format!(
+            "`session/status` succeeded with {response}; expected an error"
         )),
     }
 }
@@ -110,8 +110,8 @@ async fn does_not_open_session(harness: &mut AgentHarness) -> Result<(), CheckSt
             first["status"], second["status"]
         )
     })?;
-    let mut told = harness.updates_since(before);
-    match told.find(|params| params["sessionId"] == *session) {
+    let mut reported = harness.updates_since(before);
+    match reported.find(|params| params["sessionId"] == *session) {
         Some(params) => fail(format!(
             "after a request for the status of a closed session, the agent sent {}",
             params["update"]["sessionUpdate"]
@@ -123,26 +123,26 @@ async fn does_not_open_session(harness: &mut AgentHarness) -> Result<(), CheckSt
 async fn includes_state(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     needs_of_sessions(harness, "status").await?;
     let session = harness.session().await?;
-    let answer = request_status(harness, &session).await?;
+    let response = request_status(harness, &session).await?;
     require(
-        !answer["state"].is_null() || answer["status"] != "open",
-        || format!("the session is open, but `state` is missing: {answer}"),
+        !response["state"].is_null() || response["status"] != "open",
+        || format!("the session is open, but `state` is missing: {response}"),
     )
 }
 
 /// Requires that the session's status has the state that the agent reported last, if it reported one.
 async fn require_same_state(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
-    let answer = request_status(harness, session).await?;
+    let response = request_status(harness, session).await?;
     let updates = harness.updates().rev();
-    let mut told = updates
+    let mut reported = updates
         .filter(|params| params["sessionId"] == *session)
         .filter_map(|params| state(&params["update"]));
-    let Some(told) = told.next() else {
+    let Some(reported) = reported.next() else {
         return skip("the agent reported no state");
     };
-    let said = &answer["state"]["state"];
-    require(said.is_null() || *said == *told, || {
-        format!("the state in the status is {said}, but the last reported state is {told:?}")
+    let said = &response["state"]["state"];
+    require(said.is_null() || *said == *reported, || {
+        format!("the state in the status is {said}, but the last reported state is {reported:?}")
     })
 }
 

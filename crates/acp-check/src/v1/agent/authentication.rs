@@ -70,8 +70,8 @@ async fn opens_after_login(harness: &mut AgentHarness) -> Result<(), CheckStop> 
     let login = login_params(harness).await?;
     harness.result("authenticate", login).await?;
     let params = harness.session_params();
-    let answer = harness.request("session/new", params).await?;
-    require(answer.code() != Some(-32000), || {
+    let response = harness.request("session/new", params).await?;
+    require(response.code() != Some(-32000), || {
         "`authenticate` succeeded, but `session/new` still requires a login".to_owned()
     })
 }
@@ -83,9 +83,9 @@ async fn open_without_login(harness: &mut AgentHarness) -> Result<ReceivedRespon
     harness.result("authenticate", login.clone()).await?;
     harness.result("logout", json!({})).await?;
     let params = harness.session_params();
-    let answer = harness.request("session/new", params).await?;
+    let response = harness.request("session/new", params).await?;
     harness.result("authenticate", login).await?;
-    Ok(answer)
+    Ok(response)
 }
 
 async fn requires_login_after_logout(harness: &mut AgentHarness) -> Result<(), CheckStop> {

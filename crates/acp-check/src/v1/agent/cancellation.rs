@@ -42,7 +42,7 @@ async fn cancels_running_turn(harness: &mut AgentHarness) -> Result<(), CheckSto
     harness.cancel(&session).await?;
     match harness.answer(&prompt).await {
         Err(CheckStop::Fail(why)) => fail(format!("after `session/cancel`: {why}")),
-        answer => answer.map(drop),
+        response => response.map(drop),
     }
 }
 

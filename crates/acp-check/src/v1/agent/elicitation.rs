@@ -55,9 +55,9 @@ async fn elicits_in_supported_mode(harness: &mut AgentHarness) -> Result<(), Che
 
 async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = open_session(harness, json!({"form": {}, "url": {}})).await?;
-    let answer = json!({"result": {"action": "decline"}});
+    let response = json!({"result": {"action": "decline"}});
     harness
-        .task_with(&session, AgentTask::Ask, CREATE, answer)
+        .task_with(&session, AgentTask::Ask, CREATE, response)
         .await?;
     harness
         .goes_on(&session, "a declined elicitation")
@@ -67,9 +67,9 @@ async fn continues_after_decline(harness: &mut AgentHarness) -> Result<(), Check
 
 async fn completes_known_elicitations(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = open_session(harness, json!({"url": {}})).await?;
-    let answer = json!({"result": {"action": "accept"}});
+    let response = json!({"result": {"action": "accept"}});
     harness
-        .task_with(&session, AgentTask::Ask, CREATE, answer)
+        .task_with(&session, AgentTask::Ask, CREATE, response)
         .await?;
     harness.hush().await?;
     let done = harness

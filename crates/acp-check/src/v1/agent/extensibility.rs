@@ -48,8 +48,8 @@ async fn accepts_prompt_meta(harness: &mut AgentHarness) -> Result<(), CheckStop
     let block = json!({"type": "text", "text": text, "annotations": annotations, "_meta": arbitrary_meta()});
     let params = json!({"sessionId": session, "prompt": [block], "_meta": arbitrary_meta()});
     let id = harness.wire.ask("session/prompt", params).await?;
-    let answer = harness.turn_answer(&id).await?;
-    harness.turn_since(&session, answer, 0)?;
+    let response = harness.turn_answer(&id).await?;
+    harness.turn_since(&session, response, 0)?;
     Ok(())
 }
 
@@ -61,7 +61,7 @@ async fn accepts_response_meta(harness: &mut AgentHarness) -> Result<(), CheckSt
     let mut asked = false;
     loop {
         let what = "a permission request or the end of the turn";
-        let (held, answer) = harness
+        let (held, response) = harness
             .until_in_turn(what, |harness, message| {
                 let ended = match message.envelope() {
                     Some(Envelope::Response { id, result }) if *id == prompt => {
@@ -82,9 +82,9 @@ async fn accepts_response_meta(harness: &mut AgentHarness) -> Result<(), CheckSt
             let result = json!({"outcome": outcome, "_meta": arbitrary_meta()});
             harness.wire.answer(&id, result).await?;
         }
-        match answer {
+        match response {
             Some(_) if !asked => return skip("the agent did not request permission"),
-            Some(answer) => return harness.turn_since(&session, answer, 0).map(drop),
+            Some(response) => return harness.turn_since(&session, response, 0).map(drop),
             None => {}
         }
     }

@@ -102,11 +102,11 @@ async fn continues_after_response(
     harness: &mut AgentHarness,
     task: AgentTask,
     method: &'static str,
-    answer: Value,
+    response: Value,
     what: &str,
 ) -> Result<(), CheckStop> {
     let session = harness.session().await?;
-    harness.task_with(&session, task, method, answer).await?;
+    harness.task_with(&session, task, method, response).await?;
     harness.goes_on(&session, what).await.map(drop)
 }
 
@@ -128,8 +128,8 @@ async fn accepts_empty_file(harness: &mut AgentHarness) -> Result<(), CheckStop>
 async fn accepts_null_result(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let null = json!({"result": null});
-    let answer = harness
+    let response = harness
         .task_with(&session, AgentTask::Edit, WRITE, null)
         .await?;
-    harness.turn_since(&session, answer, 0).map(drop)
+    harness.turn_since(&session, response, 0).map(drop)
 }

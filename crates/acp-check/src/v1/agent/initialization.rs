@@ -174,8 +174,8 @@ async fn supports_offered_methods(harness: &mut AgentHarness) -> Result<(), Chec
             }
             _ => {}
         }
-        let answer = harness.request(method, params).await?;
-        require(answer.code() != Some(-32601), || {
+        let response = harness.request(method, params).await?;
+        require(response.code() != Some(-32601), || {
             format!("the agent offers `{method}`, but responds to it with error -32601")
         })?;
     }

@@ -146,11 +146,11 @@ async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 /// Requires that there is no response among the messages. `to` describes what must get none.
-fn require_no_response(came: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
-    let answer = came
+fn require_no_response(received: &[ReceivedMessage], to: &str) -> Result<(), CheckStop> {
+    let response = received
         .iter()
         .find(|message| matches!(message.envelope(), Some(Envelope::Response { .. })));
-    match answer {
+    match response {
         Some(message) => fail(format!(
             "the agent responded to {to}, which has no id: {}",
             message.0
@@ -166,8 +166,8 @@ async fn ignores_notifications(harness: &mut AgentHarness) -> Result<(), CheckSt
         ("_acp-check/hello", json!({})),
     ] {
         harness.wire.notify(method, params).await?;
-        let came = harness.collect(QUIET).await?;
-        require_no_response(&came, &format!("the notification `{method}`"))?;
+        let received = harness.collect(QUIET).await?;
+        require_no_response(&received, &format!("the notification `{method}`"))?;
     }
     Ok(())
 }
@@ -176,8 +176,11 @@ async fn ignores_invalid_notification(harness: &mut AgentHarness) -> Result<(), 
     harness.initialize().await?;
     let params = json!({"sessionId": {"not": "a string"}});
     harness.wire.notify("session/cancel", params).await?;
-    let came = harness.collect(QUIET).await?;
-    require_no_response(&came, "a notification whose `sessionId` is not a string")
+    let received = harness.collect(QUIET).await?;
+    require_no_response(
+        &received,
+        "a notification whose `sessionId` is not a string",
+    )
 }
 
 async fn reports_parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -186,7 +189,7 @@ async fn reports_parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop
         .wire
         .send_line(br#"{"jsonrpc": "2.0", "id":"#)
         .await?;
-    let answer = harness
+    let response = harness
         .until("a response to invalid JSON", |_, message| {
             match message.envelope() {
                 Some(Envelope::Response { result, .. }) => Some(ReceivedResponse::read(result)),
@@ -194,7 +197,7 @@ async fn reports_parse_error(harness: &mut AgentHarness) -> Result<(), CheckStop
             }
         })
         .await?;
-    require(answer.code() == Some(-32700), || match answer.code() {
+    require(response.code() == Some(-32700), || match response.code() {
         Some(code) => format!("the agent responded to invalid JSON with error {code}"),
         None => "the agent responded to invalid JSON with a result".to_owned(),
     })
@@ -359,8 +362,8 @@ async fn supports_required_methods(harness: &mut AgentHarness) -> Result<(), Che
     let params = json!({"sessionId": session, "prompt": prompt});
     let id = harness.wire.ask("session/prompt", params).await?;
     let prompted = harness.turn_answer(&id).await?;
-    for (method, answer) in [("session/new", opened), ("session/prompt", prompted)] {
-        require(answer.code() != Some(-32601), || {
+    for (method, response) in [("session/new", opened), ("session/prompt", prompted)] {
+        require(response.code() != Some(-32601), || {
             format!("the agent does not support `{method}` (error -32601)")
         })?;
     }

@@ -15,7 +15,7 @@ checks! { V1 Agent "tool-calls";
     34 Must "A rejected tool call is not executed." => respects_rejection;
     35 Should "An allowed tool call is executed." => runs_after_allow;
     36 Should "An allowed tool call is reported as in progress." => reports_progress_after_allow;
-    37 Should "A tool call cancelled during its permission request is not executed." => leaves_cancelled_action_undone;
+    37 Should "A tool call cancelled during its permission request is not executed." => does_not_run_cancelled_call;
     38 Must "A failed permission request leaves the session usable." => handles_error_response;
     39 Should "A turn with a rejected permission does not end with `cancelled`." => does_not_end_cancelled;
 }
@@ -122,7 +122,7 @@ async fn reports_progress_after_allow(harness: &mut AgentHarness) -> Result<(), 
     Ok(())
 }
 
-async fn leaves_cancelled_action_undone(harness: &mut AgentHarness) -> Result<(), CheckStop> {
+async fn does_not_run_cancelled_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session().await?;
     let before = read_notes(harness)?;
     let (prompt, asked, _) = harness

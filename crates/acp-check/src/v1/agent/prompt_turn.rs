@@ -181,8 +181,8 @@ async fn supports_concurrent_turns(harness: &mut AgentHarness) -> Result<(), Che
         prompts.push((session, prompt));
     }
     for (session, prompt) in &prompts {
-        let answer = harness.end_of(prompt).await?;
-        let turn = harness.turn_since(session, answer, 0)?;
+        let response = harness.end_of(prompt).await?;
+        let turn = harness.turn_since(session, response, 0)?;
         let reported = OF_A_TURN
             .iter()
             .any(|kind| turn.of_kind(kind).next().is_some());

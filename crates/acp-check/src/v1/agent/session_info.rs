@@ -44,15 +44,15 @@ async fn lists_last_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let params = json!({"cwd": harness.place().project()});
     let list = harness.result("session/list", params).await?;
     // Another title may have come meanwhile.
-    let told = last_title(harness, &session).unwrap_or_default();
+    let reported = last_title(harness, &session).unwrap_or_default();
     let sessions = list["sessions"].as_array().into_iter().flatten();
     let mut listed = sessions.filter(|listed| listed["sessionId"] == session.as_str());
     let Some(listed) = listed.next() else {
         return skip("the session is not on the first page of the list");
     };
     let title = &listed["title"];
-    require(*title == told, || {
-        format!("the session has title {told}, but the list says {title}")
+    require(*title == reported, || {
+        format!("the session has title {reported}, but the list says {title}")
     })
 }
 

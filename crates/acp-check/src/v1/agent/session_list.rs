@@ -209,9 +209,9 @@ async fn create_session_for_title(harness: &mut AgentHarness) -> Result<String, 
 async fn sets_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = create_session_for_title(harness).await?;
     let params = json!({"sessionId": session, "title": NEW_TITLE});
-    let answer = harness.result("session/set_title", params).await?;
-    let Some(kept) = answer["title"].as_str() else {
-        return fail(format!("the response has no `title`: {answer}"));
+    let response = harness.result("session/set_title", params).await?;
+    let Some(kept) = response["title"].as_str() else {
+        return fail(format!("the response has no `title`: {response}"));
     };
     harness.require_capability(LIST)?;
     let listed = listed(harness, json!({"cwd": harness.place().project()})).await?;

@@ -87,24 +87,26 @@ async fn load_session(
     Ok((session, turn, replayed))
 }
 
-fn update_kind(told: &Value) -> &str {
-    told["update"]["sessionUpdate"].as_str().unwrap_or_default()
+fn update_kind(reported: &Value) -> &str {
+    reported["update"]["sessionUpdate"]
+        .as_str()
+        .unwrap_or_default()
 }
 
 /// Returns `true` if an update is a chunk of a user or agent message.
-fn is_message(told: &&Value) -> bool {
+fn is_message(reported: &&Value) -> bool {
     matches!(
-        update_kind(told),
+        update_kind(reported),
         "user_message_chunk" | "agent_message_chunk"
     )
 }
 
 /// Returns `true` if an update replays part of a turn. Other updates may be sent at any time.
-fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
-    match update_kind(told) {
+fn belongs_to_turn(reported: &Value, turn: &CheckTurn) -> bool {
+    match update_kind(reported) {
         "user_message_chunk" => true,
         "agent_message_chunk" => {
-            let said = text_of_kind([told], "agent_message_chunk");
+            let said = text_of_kind([reported], "agent_message_chunk");
             !said.is_empty() && without_whitespace(&turn.text()).contains(&said)
         }
         _ => false,
@@ -112,10 +114,12 @@ fn belongs_to_turn(told: &Value, turn: &CheckTurn) -> bool {
 }
 
 /// Returns the text of all updates of one type without whitespace, since chunks may be split differently.
-fn text_of_kind<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
-    let chunks = told.into_iter().filter(|told| update_kind(told) == of);
+fn text_of_kind<'a>(reported: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
+    let chunks = reported
+        .into_iter()
+        .filter(|reported| update_kind(reported) == of);
     let text: String = chunks
-        .filter_map(|told| told["update"]["content"]["text"].as_str())
+        .filter_map(|reported| reported["update"]["content"]["text"].as_str())
         .collect();
     without_whitespace(&text)
 }
@@ -149,11 +153,11 @@ async fn replays_in_order(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (_, turn, replayed) = load_session(harness).await?;
     let user = replayed
         .iter()
-        .position(|told| update_kind(told) == "user_message_chunk");
+        .position(|reported| update_kind(reported) == "user_message_chunk");
     // Take the last one: it may have sent something before the first prompt.
     let agent = replayed
         .iter()
-        .rposition(|told| update_kind(told) == "agent_message_chunk");
+        .rposition(|reported| update_kind(reported) == "agent_message_chunk");
     match (user, agent) {
         (Some(user), Some(agent)) if !turn.text().is_empty() => require(user < agent, || {
             "the agent's message was replayed before its prompt".to_owned()
@@ -167,10 +171,11 @@ async fn replays_before_response(harness: &mut AgentHarness) -> Result<(), Check
     let before = harness.messages.len();
     harness.collect(QUIET).await?;
     let mut late = harness.updates_since(before);
-    match late.find(|told| told["sessionId"] == session && belongs_to_turn(told, &turn)) {
-        Some(told) => fail(format!(
+    match late.find(|reported| reported["sessionId"] == session && belongs_to_turn(reported, &turn))
+    {
+        Some(reported) => fail(format!(
             "a `{}` was sent after the response to `session/load`",
-            update_kind(told)
+            update_kind(reported)
         )),
         None => Ok(()),
     }
@@ -178,12 +183,12 @@ async fn replays_before_response(harness: &mut AgentHarness) -> Result<(), Check
 
 async fn replays_loaded_session_only(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, _, replayed) = load_session(harness).await?;
-    for told in replayed.iter().filter(is_message) {
-        require(told["sessionId"] == session, || {
+    for reported in replayed.iter().filter(is_message) {
+        require(reported["sessionId"] == session, || {
             format!(
                 "session {session:?} was loaded, but a `{}` was sent for session {}",
-                update_kind(told),
-                told["sessionId"]
+                update_kind(reported),
+                reported["sessionId"]
             )
         })?;
     }
@@ -249,11 +254,14 @@ async fn rejects_unsupported_resume(harness: &mut AgentHarness) -> Result<(), Ch
 async fn resume_replays_nothing(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let (session, turn) = create_closed_session(harness, RESUME).await?;
     let params = opening_params(harness, &session);
-    let told = open_existing(harness, "session/resume", params).await?;
-    match told.iter().find(|told| belongs_to_turn(told, &turn)) {
-        Some(told) => fail(format!(
+    let reported = open_existing(harness, "session/resume", params).await?;
+    match reported
+        .iter()
+        .find(|reported| belongs_to_turn(reported, &turn))
+    {
+        Some(reported) => fail(format!(
             "a `{}` was sent before the response to `session/resume`",
-            update_kind(told)
+            update_kind(reported)
         )),
         None => Ok(()),
     }

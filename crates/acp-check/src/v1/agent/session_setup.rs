@@ -74,8 +74,8 @@ async fn uses_session_directory(harness: &mut AgentHarness) -> Result<(), CheckS
     }
     // What it says about the file shows which one it has read.
     let said = turn.text().to_lowercase();
-    let told = tool_call_content(&turn.updates) + &said;
-    match (told.contains("omega"), told.contains("alpha")) {
+    let reported = tool_call_content(&turn.updates) + &said;
+    match (reported.contains("omega"), reported.contains("alpha")) {
         (true, _) => Ok(()),
         (false, true) => fail(format!(
             "the session's directory is {}, but the agent reported the content of {}",
@@ -185,8 +185,8 @@ async fn supports_several_sessions(harness: &mut AgentHarness) -> Result<(), Che
     for session in &sessions {
         prompts.push(harness.begin_prompt(session, &text).await?);
     }
-    for (answer, session) in harness.answers(&prompts).await?.into_iter().zip(&sessions) {
-        harness.turn_since(session, answer, 0)?;
+    for (response, session) in harness.answers(&prompts).await?.into_iter().zip(&sessions) {
+        harness.turn_since(session, response, 0)?;
     }
     Ok(())
 }
@@ -197,17 +197,17 @@ async fn names_prompted_session(harness: &mut AgentHarness) -> Result<(), CheckS
     let before = harness.messages.len();
     harness.turn(&session, AgentTask::Answer).await?;
     // Other sessions may get updates at any time, but not everything of this turn.
-    let of_turn = harness.updates_since(before).filter(|told| {
-        let kind = told["update"]["sessionUpdate"].as_str();
+    let of_turn = harness.updates_since(before).filter(|reported| {
+        let kind = reported["update"]["sessionUpdate"].as_str();
         matches!(
             kind,
             Some("agent_message_chunk" | "agent_thought_chunk" | "tool_call")
         )
     });
-    let sessions: Vec<&Value> = of_turn.map(|told| &told["sessionId"]).collect();
+    let sessions: Vec<&Value> = of_turn.map(|reported| &reported["sessionId"]).collect();
     match sessions.first() {
         None => skip("the turn had no updates"),
-        Some(_) if sessions.iter().any(|told| **told == session) => Ok(()),
+        Some(_) if sessions.iter().any(|reported| **reported == session) => Ok(()),
         Some(other) => fail(format!(
             "session {session:?} was prompted, but updates were sent for session {other}"
         )),

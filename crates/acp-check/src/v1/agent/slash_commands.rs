@@ -27,7 +27,7 @@ const SAFE_COMMANDS: [&str; 4] = ["help", "status", "context", "usage"];
 /// Opens a session, and returns its id and its commands. Skips if it has none.
 async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Value>), CheckStop> {
     let session = harness.session().await?;
-    let told = async {
+    let reported = async {
         loop {
             let update = harness
                 .updates()
@@ -42,7 +42,7 @@ async fn wait_for_commands(harness: &mut AgentHarness) -> Result<(String, Vec<Va
             }
         }
     };
-    match timeout(COMMANDS_TIMEOUT, told).await {
+    match timeout(COMMANDS_TIMEOUT, reported).await {
         Ok(commands) => match commands? {
             commands if commands.is_empty() => skip("the agent has no commands"),
             commands => Ok((session, commands)),

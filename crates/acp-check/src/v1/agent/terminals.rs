@@ -202,11 +202,11 @@ async fn require_result_accepted(
     result: Value,
 ) -> Result<(), CheckStop> {
     let session = harness.session().await?;
-    let answer = json!({"result": result});
-    let answer = harness
-        .task_with(&session, AgentTask::Run, method, answer)
+    let response = json!({"result": result});
+    let response = harness
+        .task_with(&session, AgentTask::Run, method, response)
         .await?;
-    harness.turn_since(&session, answer, 0).map(drop)
+    harness.turn_since(&session, response, 0).map(drop)
 }
 
 async fn accepts_signal(harness: &mut AgentHarness) -> Result<(), CheckStop> {

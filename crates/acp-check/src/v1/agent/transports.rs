@@ -274,7 +274,7 @@ async fn exits(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     harness.wire.close();
     let patience = harness.wire.patience();
     let Some(process) = harness.process() else {
-        return skip("the agent is not a process");
+        return skip("the agent runs inside this process");
     };
     match tokio::time::timeout(patience, process.wait()).await {
         Ok(_) => Ok(()),
@@ -289,7 +289,7 @@ async fn leaves_no_processes(harness: &mut AgentHarness) -> Result<(), CheckStop
     harness.wire.close();
     let patience = harness.wire.patience();
     let Some(process) = harness.process() else {
-        return skip("the agent is not a process");
+        return skip("the agent runs inside this process");
     };
     if tokio::time::timeout(patience, process.wait())
         .await

@@ -45,25 +45,25 @@ fn sample_form() -> Value {
 
 async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
-    let answer = request_form(harness, &prompted, sample_form()).await?;
-    let action = answer["action"].as_str().unwrap_or_default();
+    let response = request_form(harness, &prompted, sample_form()).await?;
+    let action = response["action"].as_str().unwrap_or_default();
     let known = ["accept", "decline", "cancel"].contains(&action) || action.starts_with('_');
     require(known, || {
-        format!("unknown action in the response: {answer}")
+        format!("unknown action in the response: {response}")
     })?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
 async fn fills_in_valid_values(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let prompted = prompted_with(harness, FORM).await?;
-    let answer = request_form(harness, &prompted, sample_form()).await?;
-    if answer["action"] != "accept" {
+    let response = request_form(harness, &prompted, sample_form()).await?;
+    if response["action"] != "accept" {
         return skip(format!(
             "the form was not accepted: the action is {}",
-            answer["action"]
+            response["action"]
         ));
     }
-    let content = &answer["content"];
+    let content = &response["content"];
     let right = content["name"]
         .as_str()
         .is_some_and(|name| !name.is_empty())

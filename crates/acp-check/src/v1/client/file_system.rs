@@ -39,10 +39,10 @@ async fn read_file(
     if let (Some(params), Value::Object(part)) = (params.as_object_mut(), part) {
         params.extend(part);
     }
-    let answer = result(harness, "fs/read_text_file", params).await?;
-    match answer["content"].as_str() {
+    let response = result(harness, "fs/read_text_file", params).await?;
+    match response["content"].as_str() {
         Some(text) => Ok(text.to_owned()),
-        None => fail(format!("the response has no `content`: {answer}")),
+        None => fail(format!("the response has no `content`: {response}")),
     }
 }
 
@@ -106,8 +106,8 @@ async fn reports_missing_file(harness: &mut ClientHarness) -> Result<(), CheckSt
     let prompted = prompted_with(harness, READING).await?;
     let scratch = ScratchDirectory::new(harness)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    let answer = refused(harness, "fs/read_text_file", params, "a missing file").await?;
-    let ReceivedResponse::Error { code, error, .. } = answer else {
+    let response = refused(harness, "fs/read_text_file", params, "a missing file").await?;
+    let ReceivedResponse::Error { code, error, .. } = response else {
         return Ok(());
     };
     // Agents that test whether a file exists rely on one or the other.

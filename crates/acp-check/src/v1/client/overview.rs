@@ -68,8 +68,11 @@ async fn separates_ids(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let id = prompted.id.clone();
     let asked = json!({"jsonrpc": "2.0", "id": id, "method": "_acp_check/id", "params": {}});
     harness.wire.send(&asked).await?;
-    let answer = harness.answer(&id).await;
-    after("a request with the same id as the client's prompt", answer)?;
+    let response = harness.answer(&id).await;
+    after(
+        "a request with the same id as the client's prompt",
+        response,
+    )?;
     harness.end_turn(&prompted, "end_turn").await
 }
 

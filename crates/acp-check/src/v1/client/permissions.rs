@@ -26,8 +26,8 @@ fn permission_params(session: &str, call: Value, options: Value) -> Value {
 }
 
 /// Requires that the response selects one of the options, or is `cancelled`.
-fn require_offered_option(answer: &Value, options: &Value) -> Result<(), CheckStop> {
-    let outcome = &answer["outcome"];
+fn require_offered_option(response: &Value, options: &Value) -> Result<(), CheckStop> {
+    let outcome = &response["outcome"];
     match outcome["outcome"].as_str() {
         Some("cancelled") => Ok(()),
         Some("selected") => {
@@ -48,10 +48,10 @@ async fn request_permission(
 ) -> Result<Value, CheckStop> {
     let prompted = harness.wait_for_prompt().await?;
     let params = permission_params(&prompted.session, call, options.clone());
-    let answer = result(harness, "session/request_permission", params).await?;
-    require_offered_option(&answer, &options)?;
+    let response = result(harness, "session/request_permission", params).await?;
+    require_offered_option(&response, &options)?;
     harness.end_turn(&prompted, "end_turn").await?;
-    Ok(answer)
+    Ok(response)
 }
 
 fn edit_call() -> Value {
@@ -82,8 +82,8 @@ async fn responds_for_subagent(harness: &mut ClientHarness) -> Result<(), CheckS
     harness.say(child, "I look around.").await?;
     let options = two_options();
     let params = permission_params(child, edit_call(), options.clone());
-    let answer = result(harness, "session/request_permission", params).await?;
-    require_offered_option(&answer, &options)?;
+    let response = result(harness, "session/request_permission", params).await?;
+    require_offered_option(&response, &options)?;
     harness.end_turn(&prompted, "end_turn").await
 }
 
@@ -149,7 +149,7 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
     }
     for (id, options) in open {
         match answer(harness, &id).await? {
-            ReceivedResponse::Result(answer) => require_offered_option(&answer, &options)?,
+            ReceivedResponse::Result(response) => require_offered_option(&response, &options)?,
             ReceivedResponse::Error { code, message, .. } => {
                 return fail(format!("request {id} failed with error {code}: {message}"));
             }
@@ -159,10 +159,10 @@ async fn handles_several_requests(harness: &mut ClientHarness) -> Result<(), Che
 }
 
 async fn cancels_only_with_turn(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let answer = request_permission(harness, edit_call(), two_options()).await?;
+    let response = request_permission(harness, edit_call(), two_options()).await?;
     let cancelled = sent(harness, "session/cancel").next().is_some();
     require(
-        cancelled || answer["outcome"]["outcome"] != "cancelled",
+        cancelled || response["outcome"]["outcome"] != "cancelled",
         || "the client responded with `cancelled`, but did not cancel the turn".to_owned(),
     )
 }

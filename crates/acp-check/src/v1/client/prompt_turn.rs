@@ -165,8 +165,8 @@ async fn cancels_session(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     harness.end_turn(&prompted, "cancelled").await
 }
 
-fn is_cancelled(answer: &ReceivedResponse) -> bool {
-    matches!(answer, ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled")
+fn is_cancelled(response: &ReceivedResponse) -> bool {
+    matches!(response, ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled")
 }
 
 async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), CheckStop> {

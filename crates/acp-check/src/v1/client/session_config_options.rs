@@ -39,8 +39,8 @@ async fn wait_for_setting(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     }
     match maybe(harness, method).await? {
         Some((id, _)) => {
-            let answer = harness.answers.get(method).cloned().unwrap_or_default();
-            harness.wire.answer(&id, answer).await
+            let response = harness.answers.get(method).cloned().unwrap_or_default();
+            harness.wire.answer(&id, response).await
         }
         None => skip("the client set no config option"),
     }

@@ -142,7 +142,7 @@ pub(super) async fn maybe(
     }
 }
 
-/// Like [`maybe`], and responds to further prompts meanwhile.
+/// Like [`maybe`], but also responds to further prompts.
 pub(super) async fn maybe_after_turns(
     harness: &mut ClientHarness,
     method: &str,
@@ -184,7 +184,7 @@ pub(super) async fn answer(
     id: &Value,
 ) -> Result<ReceivedResponse, CheckStop> {
     match come(harness, id) {
-        Some(answer) => Ok(answer),
+        Some(response) => Ok(response),
         None => harness.answer(id).await,
     }
 }

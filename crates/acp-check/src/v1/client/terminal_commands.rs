@@ -34,13 +34,13 @@ async fn finish_command(
     terminal: CheckTerminal,
 ) -> Result<Value, CheckStop> {
     terminal.ask(harness, "terminal/wait_for_exit").await?;
-    let answer = terminal.ask(harness, "terminal/output").await?;
+    let response = terminal.ask(harness, "terminal/output").await?;
     terminal.done(harness).await?;
-    Ok(answer)
+    Ok(response)
 }
 
-fn output_text(answer: &Value) -> &str {
-    answer["output"].as_str().unwrap_or_default()
+fn output_text(response: &Value) -> &str {
+    response["output"].as_str().unwrap_or_default()
 }
 
 async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> {
@@ -60,12 +60,12 @@ async fn passes_arguments(harness: &mut ClientHarness) -> Result<(), CheckStop> 
     let params = json!({"sessionId": prompted.session, "command": "/bin/sh", "args": args});
     let created = result(harness, "terminal/create", params).await?;
     let id = created["terminalId"].clone();
-    let answer = finish_command(harness, CheckTerminal { prompted, id }).await?;
+    let response = finish_command(harness, CheckTerminal { prompted, id }).await?;
     let expected = "<$HOME><a b><*><; exit 3><\"'\\><>";
-    require(output_text(&answer).trim_end() == expected, || {
+    require(output_text(&response).trim_end() == expected, || {
         format!(
             "the arguments {expected} were passed as {}",
-            output_text(&answer)
+            output_text(&response)
         )
     })
 }
@@ -76,11 +76,11 @@ async fn passes_environment(harness: &mut ClientHarness) -> Result<(), CheckStop
         {"name": "ACP_CHECK_TWO", "value": ""},
     ]);
     let line = "printf '<%s><%s>' \"$ACP_CHECK_ONE\" \"${ACP_CHECK_TWO-not set}\"";
-    let answer = command_result(harness, line, json!({ "env": env })).await?;
-    require(output_text(&answer).trim_end() == "<a b=\"c\"><>", || {
+    let response = command_result(harness, line, json!({ "env": env })).await?;
+    require(output_text(&response).trim_end() == "<a b=\"c\"><>", || {
         format!(
             "the variables in `env` were passed as {:?}",
-            output_text(&answer)
+            output_text(&response)
         )
     })
 }
@@ -92,20 +92,20 @@ async fn uses_directory(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let line = "test -e here && echo yes || pwd";
     let terminal =
         CheckTerminal::run_in(harness, prompted, line, json!({"cwd": scratch.path()})).await?;
-    let answer = finish_command(harness, terminal).await?;
-    require(output_text(&answer).trim_end() == "yes", || {
+    let response = finish_command(harness, terminal).await?;
+    require(output_text(&response).trim_end() == "yes", || {
         format!(
             "`cwd` was {}, but the command ran in {}",
             scratch.path().display(),
-            output_text(&answer).trim_end()
+            output_text(&response).trim_end()
         )
     })
 }
 
 async fn limits_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let line = "printf 0123456789abcdef";
-    let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
-    let kept = output_text(&answer);
+    let response = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
+    let kept = output_text(&response);
     require(kept.len() <= 10, || {
         format!(
             "the limit was 10 bytes, but {} were returned: {kept:?}",
@@ -121,8 +121,8 @@ async fn limits_output(harness: &mut ClientHarness) -> Result<(), CheckStop> {
 async fn keeps_characters_whole(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     // Three bytes each: ten bytes hold three of them, with one byte left over.
     let line = "printf '世界世界世界'";
-    let answer = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
-    let kept = output_text(&answer);
+    let response = command_result(harness, line, json!({"outputByteLimit": 10})).await?;
+    let kept = output_text(&response);
     require(
         !kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept),
         || format!("output was truncated within a character: {kept:?}"),
@@ -138,33 +138,36 @@ async fn reports_truncation(harness: &mut ClientHarness) -> Result<(), CheckStop
     let long = json!({"outputByteLimit": 4});
     let cut = CheckTerminal::run_in(harness, prompted.clone(), "printf 0123456789", long).await?;
     cut.ask(harness, "terminal/wait_for_exit").await?;
-    let answer = cut.ask(harness, "terminal/output").await?;
+    let response = cut.ask(harness, "terminal/output").await?;
     // A client that reports truncation honestly passes, even if it does not truncate, which another check tests.
-    let what = match output_text(&answer) {
+    let what = match output_text(&response) {
         "0123456789" => "was not truncated",
         _ => "was cut",
     };
-    require(answer["truncated"] == (what == "was cut"), || {
-        format!("output {what}, but `truncated` is {}", answer["truncated"])
+    require(response["truncated"] == (what == "was cut"), || {
+        format!(
+            "output {what}, but `truncated` is {}",
+            response["truncated"]
+        )
     })?;
     cut.ask(harness, "terminal/release").await?;
     let short = json!({"outputByteLimit": 4096});
     let whole = CheckTerminal::run_in(harness, prompted, "printf 0123456789", short).await?;
-    let answer = finish_command(harness, whole).await?;
-    require(answer["truncated"] == false, || {
+    let response = finish_command(harness, whole).await?;
+    require(response["truncated"] == false, || {
         format!(
             "output was not truncated, but `truncated` is {}",
-            answer["truncated"]
+            response["truncated"]
         )
     })
 }
 
 async fn includes_stderr(harness: &mut ClientHarness) -> Result<(), CheckStop> {
-    let answer = command_result(harness, "echo wrong >&2", json!({})).await?;
-    require(output_text(&answer).trim_end() == "wrong", || {
+    let response = command_result(harness, "echo wrong >&2", json!({})).await?;
+    require(output_text(&response).trim_end() == "wrong", || {
         format!(
             "\"wrong\" was written to stderr, but the output is {:?}",
-            output_text(&answer)
+            output_text(&response)
         )
     })
 }

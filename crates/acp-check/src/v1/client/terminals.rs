@@ -68,10 +68,10 @@ impl CheckTerminal {
         if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
             params.extend(more);
         }
-        let answer = result(harness, "terminal/create", params).await?;
-        let id = answer["terminalId"].clone();
+        let response = result(harness, "terminal/create", params).await?;
+        let id = response["terminalId"].clone();
         require(id.is_string(), || {
-            format!("the response has no `terminalId`: {answer}")
+            format!("the response has no `terminalId`: {response}")
         })?;
         Ok(Self { prompted, id })
     }
@@ -94,11 +94,11 @@ impl CheckTerminal {
         let patience = harness.wire.patience();
         let waiting = async {
             loop {
-                let answer = self.ask(harness, "terminal/output").await?;
-                match answer["output"].as_str() {
+                let response = self.ask(harness, "terminal/output").await?;
+                match response["output"].as_str() {
                     Some("") => tokio::task::yield_now().await,
                     Some(output) => return Ok(output.to_owned()),
-                    None => return fail(format!("the response has no `output`: {answer}")),
+                    None => return fail(format!("the response has no `output`: {response}")),
                 }
             }
         };
@@ -134,11 +134,11 @@ async fn returns_output_while_running(harness: &mut ClientHarness) -> Result<(),
 async fn has_no_status_while_running(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.output(harness).await?;
-    let answer = terminal.ask(harness, "terminal/output").await?;
-    require(answer["exitStatus"].is_null(), || {
+    let response = terminal.ask(harness, "terminal/output").await?;
+    require(response["exitStatus"].is_null(), || {
         format!(
             "the command is running, but has exit status {}",
-            answer["exitStatus"]
+            response["exitStatus"]
         )
     })?;
     terminal.done(harness).await
@@ -147,11 +147,11 @@ async fn has_no_status_while_running(harness: &mut ClientHarness) -> Result<(), 
 async fn has_status_after_exit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "exit 3", json!({})).await?;
     terminal.ask(harness, "terminal/wait_for_exit").await?;
-    let answer = terminal.ask(harness, "terminal/output").await?;
-    require(answer["exitStatus"]["exitCode"] == 3, || {
+    let response = terminal.ask(harness, "terminal/output").await?;
+    require(response["exitStatus"]["exitCode"] == 3, || {
         format!(
             "the command exited with 3, but has exit status {}",
-            answer["exitStatus"]
+            response["exitStatus"]
         )
     })?;
     terminal.done(harness).await
@@ -159,9 +159,9 @@ async fn has_status_after_exit(harness: &mut ClientHarness) -> Result<(), CheckS
 
 async fn returns_exit_code(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "exit 7", json!({})).await?;
-    let answer = terminal.ask(harness, "terminal/wait_for_exit").await?;
-    require(answer["exitCode"] == 7, || {
-        format!("the command exited with 7, but the response was {answer}")
+    let response = terminal.ask(harness, "terminal/wait_for_exit").await?;
+    require(response["exitCode"] == 7, || {
+        format!("the command exited with 7, but the response was {response}")
     })?;
     terminal.done(harness).await
 }
@@ -173,10 +173,10 @@ async fn waits_for_exit(harness: &mut ClientHarness) -> Result<(), CheckStop> {
         .ask("terminal/wait_for_exit", terminal.params())
         .await?;
     let early = tokio::time::timeout(WATCHED, harness.answer(&id)).await;
-    if let Ok(answer) = early {
+    if let Ok(response) = early {
         return fail(format!(
             "the command is running, but `terminal/wait_for_exit` returned {:?}",
-            answer?
+            response?
         ));
     }
     terminal.ask(harness, "terminal/kill").await?;
@@ -197,8 +197,8 @@ async fn supports_concurrent_waits(harness: &mut ClientHarness) -> Result<(), Ch
     }
     terminal.ask(harness, "terminal/kill").await?;
     for id in open {
-        let answer = answer(harness, &id).await;
-        after("two concurrent `terminal/wait_for_exit` requests", answer)?;
+        let response = answer(harness, &id).await;
+        after("two concurrent `terminal/wait_for_exit` requests", response)?;
     }
     terminal.done(harness).await
 }
@@ -215,11 +215,11 @@ async fn keeps_output_after_kill(harness: &mut ClientHarness) -> Result<(), Chec
     let terminal = CheckTerminal::run(harness, LONG_COMMAND, json!({})).await?;
     terminal.output(harness).await?;
     terminal.ask(harness, "terminal/kill").await?;
-    let answer = after(
+    let response = after(
         "`terminal/kill`",
         terminal.ask(harness, "terminal/output").await,
     )?;
-    let output = answer["output"].as_str().unwrap_or_default();
+    let output = response["output"].as_str().unwrap_or_default();
     require(output.trim_end() == "begun", || {
         format!("the command printed \"begun\", but after `terminal/kill` the output is {output:?}")
     })?;
@@ -297,9 +297,9 @@ async fn rejects_unsupported_terminal(harness: &mut ClientHarness) -> Result<(),
 
 async fn reports_no_success_after_signal(harness: &mut ClientHarness) -> Result<(), CheckStop> {
     let terminal = CheckTerminal::run(harness, "kill -KILL $$", json!({})).await?;
-    let answer = terminal.ask(harness, "terminal/wait_for_exit").await?;
-    require(answer["exitCode"] != 0, || {
-        format!("the command was terminated by a signal, but the response was {answer}")
+    let response = terminal.ask(harness, "terminal/wait_for_exit").await?;
+    require(response["exitCode"] != 0, || {
+        format!("the command was terminated by a signal, but the response was {response}")
     })?;
     terminal.done(harness).await
 }

@@ -29,7 +29,7 @@ async fn start_long_prompt(
     harness: &mut AgentHarness,
     session: &str,
 ) -> Result<AcceptedPrompt, CheckStop> {
-    let begun = harness.begin_task_v2(session, AgentTask::Long).await?;
+    let accepted = harness.begin_task_v2(session, AgentTask::Long).await?;
     harness
         .until("some output of a long task", |_, message| {
             let update = &message.params()["update"];
@@ -39,12 +39,12 @@ async fn start_long_prompt(
         })
         .await?;
     harness.hush().await?;
-    if harness.finished_turn_v2(&begun).is_some() {
+    if harness.finished_turn_v2(&accepted).is_some() {
         return skip(
             "the turn ended before it could be cancelled; use a longer task (--prompt-for long=TEXT)",
         );
     }
-    Ok(begun)
+    Ok(accepted)
 }
 
 async fn cancel(harness: &mut AgentHarness, session: &str) -> Result<(), CheckStop> {
@@ -56,16 +56,16 @@ async fn cancel(harness: &mut AgentHarness, session: &str) -> Result<(), CheckSt
 
 async fn becomes_idle(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &session).await?;
+    let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    harness.finish_v2(&begun).await.map(drop)
+    harness.finish_v2(&accepted).await.map(drop)
 }
 
 async fn ends_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &session).await?;
+    let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    let turn = harness.finish_v2(&begun).await?;
+    let turn = harness.finish_v2(&accepted).await?;
     require(turn.stop == "cancelled", || {
         format!(
             "the turn was cancelled, but ended with stop reason {:?}",
@@ -76,9 +76,9 @@ async fn ends_cancelled(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn accepts_next_prompt(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &session).await?;
+    let accepted = start_long_prompt(harness, &session).await?;
     cancel(harness, &session).await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     let turn = harness.turn_v2(&session, AgentTask::Answer).await?;
     require(turn.stop != "cancelled", || {
         "the prompt after the cancelled one was cancelled, too".to_owned()
@@ -103,12 +103,12 @@ async fn ignores_unknown_session(harness: &mut AgentHarness) -> Result<(), Check
 async fn leaves_other_sessions(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let first = harness.session_v2().await?;
     let second = harness.session_v2().await?;
-    let begun = start_long_prompt(harness, &first).await?;
+    let accepted = start_long_prompt(harness, &first).await?;
     cancel(harness, &second).await?;
     harness.wait_until_quiet().await?;
     // It may have ended by itself meanwhile.
     let cancelled = harness
-        .updates_of_prompt_v2(&begun)
+        .updates_of_prompt_v2(&accepted)
         .any(|update| state(update) == Some("idle") && update["stopReason"] == "cancelled");
     require(!cancelled, || {
         "a cancel in another session cancelled the turn".to_owned()
@@ -121,17 +121,17 @@ async fn wait_for_permission(
     session: &str,
 ) -> Result<(AcceptedPrompt, Value), CheckStop> {
     harness.host.permission = PermissionReply::Hold;
-    let begun = harness.begin_task_v2(session, AgentTask::Edit).await?;
-    let asked = harness.wait_for_permission_v2(&begun).await?;
+    let accepted = harness.begin_task_v2(session, AgentTask::Edit).await?;
+    let asked = harness.wait_for_permission_v2(&accepted).await?;
     match asked {
-        Some((id, _)) => Ok((begun, id)),
+        Some((id, _)) => Ok((accepted, id)),
         None => skip("the agent did not request permission"),
     }
 }
 
 async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let (begun, id) = wait_for_permission(harness, &session).await?;
+    let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
     // An agent may end its turn without waiting for the response, and the response may take a moment.
     harness.wait_until_quiet().await?;
@@ -139,7 +139,7 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
         .wire
         .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    let turn = harness.finish_v2(&begun).await?;
+    let turn = harness.finish_v2(&accepted).await?;
     require(turn.stop == "cancelled", || {
         format!(
             "the turn was cancelled, but ended with stop reason {:?}",
@@ -150,13 +150,13 @@ async fn cancels_while_asking(harness: &mut AgentHarness) -> Result<(), CheckSto
 
 async fn does_not_execute_cancelled_call(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let (begun, id) = wait_for_permission(harness, &session).await?;
+    let (accepted, id) = wait_for_permission(harness, &session).await?;
     cancel(harness, &session).await?;
     harness
         .wire
         .answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
         .await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }
 

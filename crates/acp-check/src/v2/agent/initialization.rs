@@ -101,8 +101,8 @@ async fn negotiates_version_1(harness: &mut AgentHarness) -> Result<(), CheckSto
     let session = opened["sessionId"].as_str().unwrap_or_default();
     let text = harness.text_for(AgentTask::Answer);
     let prompt = harness.begin_prompt(session, &text).await?;
-    let answer = harness.turn_answer(&prompt).await?;
-    harness.turn_since(session, answer, 0)?;
+    let response = harness.turn_answer(&prompt).await?;
+    harness.turn_since(session, response, 0)?;
     let new = |update: &Value| update["update"]["sessionUpdate"] == "state_update";
     require(!harness.updates().any(new), || {
         "a `state_update`, which exists only in version 2, was sent in version 1".to_owned()

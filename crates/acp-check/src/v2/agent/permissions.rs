@@ -30,9 +30,9 @@ async fn wait_for_permission(
 ) -> Result<(AcceptedPrompt, Value, Value), CheckStop> {
     let session = harness.session_v2().await?;
     harness.host.permission = PermissionReply::Hold;
-    let begun = harness.begin_task_v2(&session, AgentTask::Edit).await?;
-    match harness.wait_for_permission_v2(&begun).await? {
-        Some((id, params)) => Ok((begun, id, params)),
+    let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;
+    match harness.wait_for_permission_v2(&accepted).await? {
+        Some((id, params)) => Ok((accepted, id, params)),
         None => skip("the agent did not request permission"),
     }
 }
@@ -65,8 +65,8 @@ async fn has_title(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
     harness.host.permission = PermissionReply::Hold;
-    let begun = harness.begin_task_v2(&session, AgentTask::Edit).await?;
-    let Some((_, params)) = harness.wait_for_permission_v2(&begun).await? else {
+    let accepted = harness.begin_task_v2(&session, AgentTask::Edit).await?;
+    let Some((_, params)) = harness.wait_for_permission_v2(&accepted).await? else {
         return skip("the agent did not request permission");
     };
     require(params["sessionId"] == *session, || {
@@ -78,19 +78,22 @@ async fn names_session(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 }
 
 /// Returns the last state reported since the prompt.
-fn latest_state<'a>(harness: &'a AgentHarness, begun: &'a AcceptedPrompt) -> Option<&'a str> {
-    harness.updates_of_prompt_v2(begun).filter_map(state).last()
+fn latest_state<'a>(harness: &'a AgentHarness, accepted: &'a AcceptedPrompt) -> Option<&'a str> {
+    harness
+        .updates_of_prompt_v2(accepted)
+        .filter_map(state)
+        .last()
 }
 
 async fn reports_requires_action(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, _, _) = wait_for_permission(harness).await?;
-    if latest_state(harness, &begun) == Some("requires_action") {
+    let (accepted, _, _) = wait_for_permission(harness).await?;
+    if latest_state(harness, &accepted) == Some("requires_action") {
         return Ok(());
     }
     // It may also be reported after the request.
     harness
         .until("a `state_update` with `requires_action`", |harness, _| {
-            (latest_state(harness, &begun) == Some("requires_action")).then_some(())
+            (latest_state(harness, &accepted) == Some("requires_action")).then_some(())
         })
         .await
 }
@@ -106,13 +109,13 @@ fn allow_outcome(params: &Value) -> Value {
 }
 
 async fn reports_running_again(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, params) = wait_for_permission(harness).await?;
+    let (accepted, id, params) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Allow;
-    if latest_state(harness, &begun) != Some("requires_action") {
+    if latest_state(harness, &accepted) != Some("requires_action") {
         return skip("the agent does not report `requires_action`");
     }
     harness.wire.answer(&id, allow_outcome(&params)).await?;
-    let turn = harness.finish_v2(&begun).await?;
+    let turn = harness.finish_v2(&accepted).await?;
     let mut states = turn.updates.iter().filter_map(state);
     states.find(|state| *state == "requires_action");
     let next = states.next();
@@ -125,10 +128,10 @@ async fn reports_running_again(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn continues_after_allow(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, params) = wait_for_permission(harness).await?;
+    let (accepted, id, params) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Allow;
     harness.wire.answer(&id, allow_outcome(&params)).await?;
-    harness.finish_v2(&begun).await.map(drop)
+    harness.finish_v2(&accepted).await.map(drop)
 }
 
 async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop> {
@@ -146,21 +149,21 @@ async fn respects_rejection(harness: &mut AgentHarness) -> Result<(), CheckStop>
 }
 
 async fn rejects_unknown_outcome(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, _) = wait_for_permission(harness).await?;
+    let (accepted, id, _) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Reject;
     let outcome = json!({"outcome": "_acp-check/perhaps", "optionId": "acp-check"});
     harness
         .wire
         .answer(&id, json!({"outcome": outcome}))
         .await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }
 
 async fn does_not_act_after_failure(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (begun, id, _) = wait_for_permission(harness).await?;
+    let (accepted, id, _) = wait_for_permission(harness).await?;
     harness.host.permission = PermissionReply::Reject;
     harness.wire.refuse(&id, -32603, "Internal error").await?;
-    harness.finish_v2(&begun).await?;
+    harness.finish_v2(&accepted).await?;
     harness.require_file_unchanged_v2()
 }

@@ -65,10 +65,10 @@ async fn has_stop_reason(harness: &mut AgentHarness) -> Result<(), CheckStop> {
 
 async fn ends_once(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let session = harness.session_v2().await?;
-    let begun = harness.begin_task_v2(&session, AgentTask::Answer).await?;
-    harness.finish_v2(&begun).await?;
+    let accepted = harness.begin_task_v2(&session, AgentTask::Answer).await?;
+    harness.finish_v2(&accepted).await?;
     harness.wait_until_quiet().await?;
-    let mut states = harness.updates_of_prompt_v2(&begun).filter_map(state);
+    let mut states = harness.updates_of_prompt_v2(&accepted).filter_map(state);
     // Start at the first `running`: what comes before was on its way already.
     states.find(|state| *state != "idle");
     let ends = states.filter(|state| *state == "idle").count();

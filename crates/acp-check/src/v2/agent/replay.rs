@@ -55,9 +55,9 @@ async fn resume_session(
     };
     let before = harness.messages.len();
     harness.result("session/resume", params).await?;
-    let (told, answered) = (past(harness, before), harness.messages.len());
+    let (reported, answered) = (past(harness, before), harness.messages.len());
     harness.wait_until_quiet().await?;
-    Ok((told, past(harness, answered)))
+    Ok((reported, past(harness, answered)))
 }
 
 fn replay_from_start() -> Option<Value> {
@@ -65,14 +65,14 @@ fn replay_from_start() -> Option<Value> {
 }
 
 async fn replays_messages(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (mut told, late) = resume_session(harness, replay_from_start()).await?;
-    told.extend(late);
+    let (mut reported, late) = resume_session(harness, replay_from_start()).await?;
+    reported.extend(late);
     for (of, side) in [("user_message", "user"), ("agent_message", "agent")] {
-        require(messages_of_type(&told, of).next().is_some(), || {
+        require(messages_of_type(&reported, of).next().is_some(), || {
             format!("no {side} messages were replayed")
         })?;
     }
-    let said = Value::from(told).to_string();
+    let said = Value::from(reported).to_string();
     let asked = json!(harness.text_for(AgentTask::Answer)).to_string();
     require(said.contains(asked.trim_matches('"')), || {
         "the prompt was not replayed unchanged".to_owned()
@@ -91,8 +91,8 @@ async fn require_no_replay(
     harness: &mut AgentHarness,
     replay_from: Option<Value>,
 ) -> Result<(), CheckStop> {
-    let (told, late) = resume_session(harness, replay_from).await?;
-    match told.iter().chain(&late).next() {
+    let (reported, late) = resume_session(harness, replay_from).await?;
+    match reported.iter().chain(&late).next() {
         Some(update) => fail(format!("the agent replayed `{}`", kind(update))),
         None => Ok(()),
     }
@@ -119,12 +119,12 @@ async fn rejects_unknown_start(harness: &mut AgentHarness) -> Result<(), CheckSt
 }
 
 async fn separates_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
-    let (mut told, late) = resume_session(harness, replay_from_start()).await?;
-    told.extend(late);
-    for said in messages_of_type(&told, "user_message") {
+    let (mut reported, late) = resume_session(harness, replay_from_start()).await?;
+    reported.extend(late);
+    for said in messages_of_type(&reported, "user_message") {
         let id = &said["messageId"];
         let same = |other: &&Value| !id.is_null() && other["messageId"] == *id;
-        if messages_of_type(&told, "agent_").any(|other| same(&other)) {
+        if messages_of_type(&reported, "agent_").any(|other| same(&other)) {
             return fail(format!(
                 "a user message and an agent message have the same id {id}"
             ));

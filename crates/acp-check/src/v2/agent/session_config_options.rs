@@ -69,8 +69,8 @@ async fn set_option(
 ) -> Result<Vec<Value>, CheckStop> {
     let params = json!({"sessionId": session, "configId": id, "type": of, "value": value});
     match harness.request("session/set_config_option", params).await? {
-        ReceivedResponse::Result(answer) => {
-            let options = answer["configOptions"].as_array();
+        ReceivedResponse::Result(response) => {
+            let options = response["configOptions"].as_array();
             Ok(options.cloned().unwrap_or_default())
         }
         ReceivedResponse::Error { code: -32601, .. } => fail(

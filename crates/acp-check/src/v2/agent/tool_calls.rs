@@ -84,8 +84,8 @@ async fn has_unique_ids(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     // of one that has ended.
     let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
     let begins = |update: &&Value| update["title"].is_string() && !ended(update);
-    let mut begun = updates_of_kind(second, "tool_call_update").filter(begins);
-    let again = begun.find(|update| {
+    let mut accepted = updates_of_kind(second, "tool_call_update").filter(begins);
+    let again = accepted.find(|update| {
         let id = &update["toolCallId"];
         let mut before = updates_of_kind(first, "tool_call_update").filter(ended);
         before.any(|before| before["toolCallId"] == *id)
@@ -178,11 +178,11 @@ async fn sends_output_for_known_terminals(harness: &mut AgentHarness) -> Result<
 
 async fn embeds_known_terminals(harness: &mut AgentHarness) -> Result<(), CheckStop> {
     let updates = collect_terminal_updates(harness).await?;
-    let told: Vec<&Value> = updates_of_kind(&updates, "terminal_update")
+    let reported: Vec<&Value> = updates_of_kind(&updates, "terminal_update")
         .chain(updates_of_kind(&updates, "terminal_output_chunk"))
         .map(|update| &update["terminalId"])
         .collect();
-    match embedded_terminals(&updates).find(|id| !told.contains(id)) {
+    match embedded_terminals(&updates).find(|id| !reported.contains(id)) {
         Some(id) => fail(format!(
             "a tool call embeds terminal {id}, which was not announced"
         )),

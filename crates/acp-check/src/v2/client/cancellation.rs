@@ -60,11 +60,11 @@ async fn cancels_pending_permissions(harness: &mut ClientHarness) -> Result<(), 
         .ask("session/request_permission", params)
         .await?;
     request_cancel(harness, &prompted).await?;
-    let answer = match find_response(harness, &id) {
-        Some(answer) => answer,
+    let response = match find_response(harness, &id) {
+        Some(response) => response,
         None => harness.answer(&id).await?,
     };
-    match answer {
+    match response {
         ReceivedResponse::Result(result) if result["outcome"]["outcome"] == "cancelled" => Ok(()),
         ReceivedResponse::Result(result) => fail(format!(
             "the client cancelled the turn, but responded to the permission request with {}",

@@ -26,14 +26,14 @@ async fn responds_to_form(harness: &mut ClientHarness) -> Result<(), CheckStop> 
         "sessionId": prompted.session, "mode": "form", "message": "Who is it?", "requestedSchema": form,
     });
     let id = harness.wire.ask("elicitation/create", params).await?;
-    let answer = match harness.answer(&id).await {
-        Ok(answer) => answer,
+    let response = match harness.answer(&id).await {
+        Ok(response) => response,
         Err(CheckStop::Fail(_)) if !harness.wire.has_ended() => {
             return skip("no response to the form");
         }
         Err(stop) => return Err(stop),
     };
-    match answer {
+    match response {
         ReceivedResponse::Error { code, message, .. } => fail(format!(
             "the elicitation failed with error {code}: {message}"
         )),

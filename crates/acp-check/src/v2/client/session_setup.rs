@@ -94,7 +94,7 @@ async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop>
                     format!("`{method}` refers to unknown session {session}")
                 })?;
             }
-            let answer = match method {
+            let response = match method {
                 "session/list" => {
                     let info = json!({"sessionId": SESSION, "cwd": "/"});
                     json!({"sessions": [info]})
@@ -105,7 +105,7 @@ async fn serve_until_quiet(harness: &mut ClientHarness) -> Result<(), CheckStop>
                 "session/new" => json!({"sessionId": SESSION}),
                 _ => json!({}),
             };
-            harness.wire.answer(id, answer).await?;
+            harness.wire.answer(id, response).await?;
             if method == "session/prompt" {
                 let session = session.as_str().unwrap_or_default().to_owned();
                 let idle = json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});

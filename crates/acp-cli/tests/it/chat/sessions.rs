@@ -224,7 +224,7 @@ fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
     read(&mut screen);
     screen.key("\u{10}");
     screen.until("╭ Commands");
-    screen.key("fork this");
+    screen.key("fork session");
     screen.until("› Fork session");
     screen.key(ENTER);
     screen.until(" 2 ");
