@@ -35,10 +35,7 @@ pub(crate) struct ModelHistory {
 
 impl StoredHistory {
     pub(crate) fn new(store: Arc<dyn SessionStore>, session: StoredSession) -> Self {
-        Self {
-            store,
-            session: session,
-        }
+        Self { store, session }
     }
 
     pub(crate) fn stored_session(&self) -> &StoredSession {

@@ -73,7 +73,7 @@ impl Exchange {
         Ok(Self {
             response,
             reader: SseReader::new(http_request.max_bytes),
-            idle_timeout: idle_timeout,
+            idle_timeout,
         })
     }
 
