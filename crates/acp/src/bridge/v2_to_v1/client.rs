@@ -73,7 +73,7 @@ impl V2ToV1Bridge {
             }
             method::SET_MODE | method::SET_MODEL => {
                 let session = require_session_id(&params)?;
-                let option = match asked {
+                let option = match method_name {
                     method::SET_MODE => LegacyOption::Mode,
                     _ => LegacyOption::Model,
                 };
