@@ -1,6 +1,8 @@
 //! The names of the headers. The first two are the draft's, the others belong to the extension (decision 18).
 
-use http::HeaderName;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// Names a connection.
 pub(crate) const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
@@ -25,3 +27,45 @@ pub(crate) const SECRET_KEY: HeaderName = HeaderName::from_static("x-secret-key"
 
 /// The key of this crate's object in `_meta` of the response to `initialize`.
 pub(crate) const META: &str = "acp-sdk/remote";
+
+/// What a side offers in [`RESUME`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ResumeTerms {
+    /// How many bytes it takes before they are acknowledged.
+    pub(crate) window: usize,
+    /// How long a server waits for a client. Clients send none.
+    pub(crate) grace: Duration,
+}
+
+impl ResumeTerms {
+    /// Reads the header. Unknown parameters are ignored, so that later versions can add some.
+    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+        let mut parts = headers.get(RESUME)?.to_str().ok()?.split(';').map(str::trim);
+        if parts.next() != Some("1") {
+            return None;
+        }
+        let (mut window, mut grace) = (1024 * 1024, 60);
+        for part in parts {
+            match part.split_once('=') {
+                Some(("window", value)) => window = value.parse().ok()?,
+                Some(("grace", value)) => grace = value.parse().ok()?,
+                _ => {}
+            }
+        }
+        // A window that is too small would need an acknowledgement for each message.
+        (window >= MIN_WINDOW).then_some(Self { window, grace: Duration::from_secs(grace) })
+    }
+
+    /// Returns the value of the header.
+    pub(crate) fn value(&self) -> HeaderValue {
+        let Self { window, grace } = self;
+        let text = match grace.as_secs() {
+            0 => format!("1; window={window}"),
+            grace => format!("1; window={window}; grace={grace}"),
+        };
+        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("1"))
+    }
+}
+
+/// The smallest window, in bytes.
+pub(crate) const MIN_WINDOW: usize = 4096;

@@ -53,8 +53,12 @@
 pub mod client;
 mod closing;
 mod header;
+mod message;
+mod pipe;
 pub mod server;
+mod sse;
 mod token;
+mod websocket;
 
 pub use closing::CloseStatus;
 pub use token::{InvalidToken, Token};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
+
 use crate::Token;
+use crate::header::{MIN_WINDOW, ResumeTerms};
 
 /// What an endpoint accepts.
 #[derive(Debug, Clone)]
@@ -38,6 +41,20 @@ impl Default for ServerConfig {
             heartbeat: Duration::from_secs(15),
             dead_after: Duration::from_secs(45),
         }
+    }
+}
+
+impl ServerConfig {
+    /// Returns what the extension comes to for a client, if it asks for it: what to answer, and the window of this
+    /// connection.
+    pub(super) fn resume_terms(&self, headers: &HeaderMap) -> Option<(ResumeTerms, usize)> {
+        let theirs = ResumeTerms::read(headers).filter(|_| !self.grace.is_zero())?;
+        let window = self.limits.window.max(MIN_WINDOW);
+        let terms = ResumeTerms {
+            window,
+            grace: self.grace.max(Duration::from_secs(1)),
+        };
+        Some((terms, window.min(theirs.window)))
     }
 }
 
@@ -84,7 +101,7 @@ pub struct ServerLimits {
     pub bodies: usize,
     /// How long a body may take to arrive (60 s). A slower one gets 408.
     pub body_time: Duration,
-    /// How many requests per second a connection may send over HTTP, on average (2000; 10 times as many at once).
+    /// How many requests per second a connection may send over HTTP, on average (10,000; 10 times as many at once).
     /// Further ones get 429.
     pub request_rate: u32,
 }
@@ -99,7 +116,7 @@ impl Default for ServerLimits {
             window: 1024 * 1024,
             bodies: 256 * 1024 * 1024,
             body_time: Duration::from_secs(60),
-            request_rate: 2000,
+            request_rate: 10_000,
         }
     }
 }
