@@ -40,7 +40,12 @@ pub(crate) struct ResumeTerms {
 impl ResumeTerms {
     /// Reads the header. Unknown parameters are ignored, so that later versions can add some.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
-        let mut parts = headers.get(RESUME)?.to_str().ok()?.split(';').map(str::trim);
+        let mut parts = headers
+            .get(RESUME)?
+            .to_str()
+            .ok()?
+            .split(';')
+            .map(str::trim);
         if parts.next() != Some("1") {
             return None;
         }
@@ -53,7 +58,10 @@ impl ResumeTerms {
             }
         }
         // A window that is too small would need an acknowledgement for each message.
-        (window >= MIN_WINDOW).then_some(Self { window, grace: Duration::from_secs(grace) })
+        (window >= MIN_WINDOW).then_some(Self {
+            window,
+            grace: Duration::from_secs(grace),
+        })
     }
 
     /// Returns the value of the header.

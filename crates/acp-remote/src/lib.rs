@@ -15,7 +15,7 @@
 //!     move |_info: ConnectionInfo, transport| {
 //!         let agent = agent.clone();
 //!         async move {
-//!             acp::agent::serve(agent, transport).await;
+//!             let _ = acp::agent::serve(transport, agent).await;
 //!         }
 //!     },
 //! );
@@ -56,6 +56,7 @@ mod header;
 mod message;
 mod pipe;
 pub mod server;
+mod socket;
 mod sse;
 mod token;
 mod websocket;

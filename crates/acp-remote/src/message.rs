@@ -73,8 +73,12 @@ struct Named<'a> {
 
 /// Reads what params or a result name. Whether they are valid is for others to say.
 fn named(value: Option<&RawValue>) -> Named<'_> {
-    let object = value.map(RawValue::get).filter(|text| text.starts_with('{'));
-    object.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    let object = value
+        .map(RawValue::get)
+        .filter(|text| text.starts_with('{'));
+    object
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default()
 }
 
 /// Reads what a message is about.
@@ -86,19 +90,24 @@ pub(crate) fn head(line: &[u8]) -> Result<Head<'_>, NotAMessage> {
     if line.first() == Some(&b'[') {
         return Err(NotAMessage::Batch);
     }
-    let members: Members<'_> =
-        serde_json::from_slice(line).map_err(|_| NotAMessage::Invalid)?;
+    let members: Members<'_> = serde_json::from_slice(line).map_err(|_| NotAMessage::Invalid)?;
     let id = members.id.map(RawValue::get);
     if let Some(method) = members.method {
         let named = named(members.params);
         let kind = match id {
             Some(id) => Kind::Request { id, method },
             None => Kind::Notification {
-                cancels: named.request_id.map(RawValue::get).filter(|_| method == "$/cancel_request"),
+                cancels: named
+                    .request_id
+                    .map(RawValue::get)
+                    .filter(|_| method == "$/cancel_request"),
                 method,
             },
         };
-        return Ok(Head { kind, session: named.session_id });
+        return Ok(Head {
+            kind,
+            session: named.session_id,
+        });
     }
     match (id, members.result, members.error) {
         (Some(id), Some(result), None) => Ok(Head {
@@ -110,7 +119,11 @@ pub(crate) fn head(line: &[u8]) -> Result<Head<'_>, NotAMessage> {
             session: None,
         }),
         (Some(id), _, Some(_)) => Ok(Head {
-            kind: Kind::Response { id, opened: None, is_error: true },
+            kind: Kind::Response {
+                id,
+                opened: None,
+                is_error: true,
+            },
             session: None,
         }),
         _ => Err(NotAMessage::Invalid),
@@ -146,7 +159,11 @@ pub(crate) fn is_about_stored_session(method: &str) -> bool {
     opens_session(method)
         || matches!(
             method,
-            "session/delete" | "session/archive" | "session/unarchive" | "session/status" | "session/set_title"
+            "session/delete"
+                | "session/archive"
+                | "session/unarchive"
+                | "session/status"
+                | "session/set_title"
         )
 }
 
@@ -157,27 +174,82 @@ mod tests {
     #[test]
     fn messages_are_told_apart() {
         let session = |name: &'static str| Some(Cow::Borrowed(name));
-        let request = head(br#"{"jsonrpc":"2.0","id":"a","method":"session/prompt","params":{"sessionId":"s"}}"#);
-        let kind = Kind::Request { id: "\"a\"", method: "session/prompt".into() };
-        assert_eq!(request, Ok(Head { kind, session: session("s") }));
+        let request = head(
+            br#"{"jsonrpc":"2.0","id":"a","method":"session/prompt","params":{"sessionId":"s"}}"#,
+        );
+        let kind = Kind::Request {
+            id: "\"a\"",
+            method: "session/prompt".into(),
+        };
+        assert_eq!(
+            request,
+            Ok(Head {
+                kind,
+                session: session("s")
+            })
+        );
         for text in [
             r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{}}}"#,
             r#"{"method":"session/update","jsonrpc":"2.0","params":{"update":{},"sessionId":"\u0073"}}"#,
         ] {
-            let kind = Kind::Notification { method: "session/update".into(), cancels: None };
-            assert_eq!(head(text.as_bytes()), Ok(Head { kind, session: session("s") }));
+            let kind = Kind::Notification {
+                method: "session/update".into(),
+                cancels: None,
+            };
+            assert_eq!(
+                head(text.as_bytes()),
+                Ok(Head {
+                    kind,
+                    session: session("s")
+                })
+            );
         }
-        let kind = Kind::Response { id: "1", opened: session("s"), is_error: false };
-        assert_eq!(head(br#"{"id":1,"result":{"sessionId":"s"}}"#), Ok(Head { kind, session: None }));
-        let kind = Kind::Response { id: "null", opened: None, is_error: false };
-        assert_eq!(head(br#"{"id":null,"result":null}"#), Ok(Head { kind, session: None }));
-        let kind = Kind::Notification { method: "$/cancel_request".into(), cancels: Some("7") };
+        let kind = Kind::Response {
+            id: "1",
+            opened: session("s"),
+            is_error: false,
+        };
+        assert_eq!(
+            head(br#"{"id":1,"result":{"sessionId":"s"}}"#),
+            Ok(Head {
+                kind,
+                session: None
+            })
+        );
+        let kind = Kind::Response {
+            id: "null",
+            opened: None,
+            is_error: false,
+        };
+        assert_eq!(
+            head(br#"{"id":null,"result":null}"#),
+            Ok(Head {
+                kind,
+                session: None
+            })
+        );
+        let kind = Kind::Notification {
+            method: "$/cancel_request".into(),
+            cancels: Some("7"),
+        };
         assert_eq!(
             head(br#"{"method":"$/cancel_request","params":{"requestId":7}}"#),
-            Ok(Head { kind, session: None })
+            Ok(Head {
+                kind,
+                session: None
+            })
         );
         assert_eq!(head(b" [{}]"), Err(NotAMessage::Batch));
-        for text in ["", "x", "{}", "1", "{\"id\":1}", "{\"method\":1}", "{\"id\":1,\"method\":\"a\"", "{} {}"] {
+        for text in [
+            "",
+            "x",
+            "{}",
+            "1",
+            "{\"id\":1}",
+            "{\"method\":1}",
+            "{\"id\":1,\"method\":\"a\"",
+            "{} {}",
+        ] {
             assert_eq!(head(text.as_bytes()), Err(NotAMessage::Invalid), "{text}");
         }
     }

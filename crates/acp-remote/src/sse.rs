@@ -61,15 +61,21 @@ impl EventReader {
     /// Reads the next event from `input`, and removes what was read from it. Returns `None` if more is needed.
     pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<StreamEvent>, TooLong> {
         loop {
+            if input.is_empty() {
+                return Ok(None);
+            }
             if std::mem::take(&mut self.after_return) && input.first() == Some(&b'\n') {
                 *input = input.get(1..).unwrap_or_default();
             }
             let Some(end) = memchr::memchr2(b'\n', b'\r', input) else {
                 self.line.extend_from_slice(input);
-                // Restored if the input is empty.
                 *input = &[];
                 let length = self.line.len() + self.data.len();
-                return if length > self.max_message + 16 { Err(TooLong) } else { Ok(None) };
+                return if length > self.max_message + 16 {
+                    Err(TooLong)
+                } else {
+                    Ok(None)
+                };
             };
             let (line, rest) = input.split_at(end);
             self.after_return = rest.first() == Some(&b'\r');
@@ -117,7 +123,11 @@ impl EventReader {
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
-            b"id" => self.id = std::str::from_utf8(value).ok().and_then(|id| id.parse().ok()),
+            b"id" => {
+                self.id = std::str::from_utf8(value)
+                    .ok()
+                    .and_then(|id| id.parse().ok())
+            }
             b"" => {
                 let text = String::from_utf8_lossy(value);
                 let status = text.strip_prefix(CLOSE).unwrap_or_default();
@@ -152,7 +162,10 @@ mod tests {
     fn events_are_read_however_they_are_cut() {
         let input = "\u{feff}data: {\"a\":1}\nid: 7\n\n: heartbeat\n\nevent: message\r\ndata:{\r\ndata: }\r\rid: x\n\
                      data: {\"b\":\"data: \"}\n\nretry: 3\n\nnothing\n\ndata\n\n: close 1011 it broke\n\ndata: {\"lost";
-        let message = |data: &str, id| StreamEvent::Message { data: data.into(), id };
+        let message = |data: &str, id| StreamEvent::Message {
+            data: data.into(),
+            id,
+        };
         let expected = [
             message("{\"a\":1}", Some(7)),
             message("{ }", None),
@@ -171,7 +184,10 @@ mod tests {
         out.extend_from_slice(b"{}");
         end_event(u64::MAX, &mut out);
         out.extend_from_slice(HEARTBEAT);
-        let expected = StreamEvent::Message { data: b"{}".to_vec(), id: Some(u64::MAX) };
+        let expected = StreamEvent::Message {
+            data: b"{}".to_vec(),
+            id: Some(u64::MAX),
+        };
         assert_eq!(read(&out, 3), [expected]);
     }
 

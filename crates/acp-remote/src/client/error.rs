@@ -77,3 +77,38 @@ impl From<ConnectError> for std::io::Error {
         Self::new(kind, error)
     }
 }
+
+/// Returns the error for a response with an unexpected status.
+pub(super) fn rejected(status: StatusCode, body: &[u8]) -> ConnectError {
+    let text = String::from_utf8_lossy(body);
+    // For people, so one line is enough.
+    let line = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no reason given");
+    let reason: String = line
+        .trim()
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(300)
+        .collect();
+    match status {
+        StatusCode::UNAUTHORIZED => ConnectError::Unauthorized { reason },
+        status => ConnectError::Status { status, reason },
+    }
+}
+
+/// Returns an error with its causes.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -77,10 +77,14 @@ mod tests {
 
     #[test]
     fn noise_and_blank_lines_are_removed_however_the_input_is_cut() {
-        let input = b"\n\r\n{\"a\":1}\n  {\"b\":2}\nlog: hello\n\nmore\n{\"c\":3}\n{\"d\":4}\n [\n{\"e\"";
+        let input =
+            b"\n\r\n{\"a\":1}\n  {\"b\":2}\nlog: hello\n\nmore\n{\"c\":3}\n{\"d\":4}\n [\n{\"e\"";
         for (drops, expected) in [
             (true, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n{\"d\":4}\n{\"e\""),
-            (false, "{\"a\":1}\n{\"b\":2}\nlog: hello\nmore\n{\"c\":3}\n{\"d\":4}\n[\n{\"e\""),
+            (
+                false,
+                "{\"a\":1}\n{\"b\":2}\nlog: hello\nmore\n{\"c\":3}\n{\"d\":4}\n[\n{\"e\"",
+            ),
         ] {
             for size in 1..input.len() {
                 let mut filter = LineFilter::new(drops);

@@ -88,13 +88,13 @@ impl Log {
         self.bytes.len()
     }
 
-    /// Returns the bytes that wait to be sent, in two pieces.
+    /// Returns the bytes that wait to be sent, in two pieces. The first is empty only if there are none.
     pub(crate) fn unsent(&self) -> (&[u8], &[u8]) {
         let (first, second) = self.bytes.as_slices();
         let sent = self.sent_len();
         match first.get(sent..) {
-            Some(rest) => (rest, second),
-            None => (second.get(sent - first.len()..).unwrap_or_default(), &[]),
+            Some(rest) if !rest.is_empty() => (rest, second),
+            _ => (second.get(sent - first.len()..).unwrap_or_default(), &[]),
         }
     }
 
@@ -129,6 +129,11 @@ impl Log {
         }
         self.sent = position;
         Ok(())
+    }
+
+    /// Continues from the first byte that was not acknowledged.
+    pub(crate) fn rewind_to_start(&mut self) {
+        self.sent = self.start;
     }
 
     fn drop_front(&mut self, bytes: usize) {
@@ -194,6 +199,7 @@ mod tests {
                 .collect();
             log.push(&bytes);
             let before = unsent(&log);
+            assert!(!log.unsent().0.is_empty() || before.is_empty());
             assert!(before.ends_with(&bytes));
             wrapped += usize::from(!log.unsent().1.is_empty());
             let sent = before.len() / 2;

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use acp::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::CancellationToken;
 
 use super::Incoming;
 
@@ -28,20 +29,34 @@ pub(crate) trait Sink: Send + Sync + 'static {
 pub(crate) struct Gone {
     reader: AtomicBool,
     writer: AtomicBool,
+    both: CancellationToken,
 }
 
 impl Gone {
     pub(super) fn reader(&self) {
-        self.reader.store(true, Ordering::Release);
+        self.reader.store(true, Ordering::SeqCst);
+        self.check();
     }
 
     pub(super) fn writer(&self) {
-        self.writer.store(true, Ordering::Release);
+        self.writer.store(true, Ordering::SeqCst);
+        self.check();
+    }
+
+    fn check(&self) {
+        if self.reader.load(Ordering::SeqCst) && self.writer.load(Ordering::SeqCst) {
+            self.both.cancel();
+        }
+    }
+
+    /// Waits until both halves were dropped.
+    pub(crate) async fn wait_both(&self) {
+        self.both.cancelled().await;
     }
 
     /// Returns `true` if both halves were dropped.
     pub(crate) fn both(&self) -> bool {
-        self.reader.load(Ordering::Acquire) && self.writer.load(Ordering::Acquire)
+        self.both.is_cancelled()
     }
 }
 

@@ -24,10 +24,14 @@ impl Refusal {
 pub(super) fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
     let forbidden = |reason| Refusal::new(StatusCode::FORBIDDEN, reason);
     if !is_host_allowed(&config.hosts, uri, headers) {
-        return Err(forbidden("this server does not allow requests to this host name"));
+        return Err(forbidden(
+            "this server does not allow requests to this host name",
+        ));
     }
     if !is_origin_allowed(&config.origins, headers) {
-        return Err(forbidden("this server does not allow requests from pages of this origin"));
+        return Err(forbidden(
+            "this server does not allow requests from pages of this origin",
+        ));
     }
     if let Some(token) = &config.token
         && !presented_tokens(uri, headers).any(|text| token.matches(text))
@@ -39,15 +43,20 @@ pub(super) fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Re
 }
 
 /// Returns what a request presents as tokens.
-fn presented_tokens<'a>(
-    uri: &'a Uri,
-    headers: &'a HeaderMap,
-) -> impl Iterator<Item = &'a [u8]> {
-    let bearer = headers.get_all(AUTHORIZATION).into_iter().filter_map(|value| {
-        let (scheme, token) = value.as_bytes().split_at_checked(7)?;
-        scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
-    });
-    let secret_key = headers.get_all(header::SECRET_KEY).into_iter().map(|value| value.as_bytes());
+fn presented_tokens<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> impl Iterator<Item = &'a [u8]> {
+    let bearer = headers
+        .get_all(AUTHORIZATION)
+        .into_iter()
+        .filter_map(|value| {
+            let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+            scheme
+                .eq_ignore_ascii_case(b"bearer ")
+                .then(|| token.trim_ascii())
+        });
+    let secret_key = headers
+        .get_all(header::SECRET_KEY)
+        .into_iter()
+        .map(|value| value.as_bytes());
     // Tokens consist of characters that need no escapes in a URL, or are sent in a header.
     let query = uri.query().unwrap_or_default().split('&');
     let query = query.filter_map(|pair| pair.strip_prefix("token=").map(str::as_bytes));
@@ -59,7 +68,10 @@ pub(super) fn without_token(uri: &Uri) -> Uri {
     let Some(query) = uri.query().filter(|query| query.contains("token")) else {
         return uri.clone();
     };
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("token")).collect();
+    let kept: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.starts_with("token"))
+        .collect();
     let mut text = uri.path().to_owned();
     if !kept.is_empty() {
         text.push('?');
@@ -89,7 +101,10 @@ fn is_host_allowed(allowed: &AllowedHosts, uri: &Uri, headers: &HeaderMap) -> bo
         let Some(host) = url.host().filter(|_| is_plain) else {
             return false;
         };
-        is_loopback(&host) || names.iter().any(|name| name.eq_ignore_ascii_case(&host.to_string()))
+        is_loopback(&host)
+            || names
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(&host.to_string()))
     })
 }
 
@@ -121,7 +136,9 @@ fn is_loopback(host: &Host<&str>) -> bool {
         Host::Ipv4(address) => address.is_loopback(),
         Host::Ipv6(address) => {
             address.is_loopback()
-                || address.to_ipv4_mapped().is_some_and(|address| address.is_loopback())
+                || address
+                    .to_ipv4_mapped()
+                    .is_some_and(|address| address.is_loopback())
         }
     }
 }
@@ -146,7 +163,14 @@ mod tests {
     #[test]
     fn only_names_of_this_machine_are_allowed_by_default() {
         let config = ServerConfig::new();
-        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "127.3.2.1", "[::1]:1", "a.localhost"] {
+        for host in [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:8080",
+            "127.3.2.1",
+            "[::1]:1",
+            "a.localhost",
+        ] {
             assert_eq!(status(&config, "/acp", &[("host", host)]), 200, "{host}");
         }
         for host in [
@@ -164,10 +188,19 @@ mod tests {
         }
         assert_eq!(status(&config, "/acp", &[]), 403);
         assert_eq!(status(&config, "http://localhost/acp", &[]), 200);
-        assert_eq!(status(&config, "http://evil.example/acp", &[("host", "localhost")]), 403);
-        assert_eq!(status(&config, "http://localhost/acp", &[("host", "evil.example")]), 403);
+        assert_eq!(
+            status(&config, "http://evil.example/acp", &[("host", "localhost")]),
+            403
+        );
+        assert_eq!(
+            status(&config, "http://localhost/acp", &[("host", "evil.example")]),
+            403
+        );
         let named = ServerConfig::new().hosts(AllowedHosts::Named(vec!["agents.example".into()]));
-        assert_eq!(status(&named, "/acp", &[("host", "Agents.example:443")]), 200);
+        assert_eq!(
+            status(&named, "/acp", &[("host", "Agents.example:443")]),
+            200
+        );
         assert_eq!(status(&named, "/acp", &[("host", "localhost")]), 200);
         assert_eq!(status(&named, "/acp", &[("host", "example")]), 403);
     }
@@ -176,10 +209,20 @@ mod tests {
     fn pages_of_other_sites_are_refused() {
         let config = ServerConfig::new();
         let with = |origin| status(&config, "/", &[("host", "localhost"), ("origin", origin)]);
-        for origin in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:5"] {
+        for origin in [
+            "http://localhost:3000",
+            "https://127.0.0.1",
+            "http://[::1]:5",
+        ] {
             assert_eq!(with(origin), 200, "{origin}");
         }
-        for origin in ["https://example.com", "null", "file://", "http://localhost.example.com", ""] {
+        for origin in [
+            "https://example.com",
+            "null",
+            "file://",
+            "http://localhost.example.com",
+            "",
+        ] {
             assert_eq!(with(origin), 403, "{origin}");
         }
         let named = ServerConfig::new().origins(AllowedOrigins::Named(vec!["https://a.b".into()]));
@@ -197,7 +240,14 @@ mod tests {
         assert_eq!(with("/acp", "authorization", "bearer  s3cret"), 200);
         assert_eq!(with("/acp", "x-secret-key", "s3cret"), 200);
         assert_eq!(with("/acp?a=b&token=s3cret", "x", "y"), 200);
-        for value in ["Bearer s3cre", "Bearer s3crett", "Bearer", "s3cret", "Basic s3cret", "Bearer "] {
+        for value in [
+            "Bearer s3cre",
+            "Bearer s3crett",
+            "Bearer",
+            "s3cret",
+            "Basic s3cret",
+            "Bearer ",
+        ] {
             assert_eq!(with("/acp", "authorization", value), 401, "{value}");
         }
         assert_eq!(with("/acp?token=", "x", "y"), 401);

@@ -28,7 +28,11 @@ impl From<String> for ResponseBody {
 
 impl From<Bytes> for ResponseBody {
     fn from(text: Bytes) -> Self {
-        Self(if text.is_empty() { Content::Empty } else { Content::Text(text) })
+        Self(if text.is_empty() {
+            Content::Empty
+        } else {
+            Content::Text(text)
+        })
     }
 }
 
@@ -53,9 +57,9 @@ impl Body for ResponseBody {
                 self.0 = Content::Empty;
                 Poll::Ready(Some(Ok(Frame::data(text))))
             }
-            Content::Events(events) => {
-                events.poll_next(cx).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
-            }
+            Content::Events(events) => events
+                .poll_next(cx)
+                .map(|next| next.map(|bytes| Ok(Frame::data(bytes)))),
         }
     }
 

@@ -60,7 +60,12 @@ impl<H> fmt::Debug for Endpoint<H> {
 impl<H: Handler> Endpoint<H> {
     /// Creates an endpoint.
     pub fn new(config: ServerConfig, handler: H) -> Self {
-        let bodies = config.limits.bodies.max(config.limits.message).div_ceil(UNIT) + 1;
+        let bodies = config
+            .limits
+            .bodies
+            .max(config.limits.message)
+            .div_ceil(UNIT)
+            + 1;
         let inner = Arc::new(Inner {
             bodies: Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)),
             config,
@@ -105,7 +110,12 @@ impl<H: Handler> Endpoint<H> {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: fmt::Display + Send,
     {
-        let Inner { config, handler, registry, bodies } = &*self.inner;
+        let Inner {
+            config,
+            handler,
+            registry,
+            bodies,
+        } = &*self.inner;
         if let Err(refusal) = check(config, request.uri(), request.headers()) {
             count(&registry.counters.refused);
             tracing::debug!(reason = refusal.reason, "request refused");
@@ -114,7 +124,10 @@ impl<H: Handler> Endpoint<H> {
         let is_upgrade = is_upgrade(&request);
         let is_new = !request.headers().contains_key(header::CONNECTION_ID);
         if is_new && registry.draining.is_cancelled() {
-            return text(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down");
+            return text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            );
         }
         if is_upgrade {
             let info = info(&request, TransportKind::WebSocket);
@@ -141,7 +154,12 @@ impl<H: Handler> Endpoint<H> {
 /// Describes the connection that a request may open.
 fn info<B>(request: &Request<B>, kind: TransportKind) -> ConnectionInfo {
     let mut headers = request.headers().clone();
-    for secret in [AUTHORIZATION, COOKIE, header::SECRET_KEY, SEC_WEBSOCKET_PROTOCOL] {
+    for secret in [
+        AUTHORIZATION,
+        COOKIE,
+        header::SECRET_KEY,
+        SEC_WEBSOCKET_PROTOCOL,
+    ] {
         headers.remove(secret);
     }
     ConnectionInfo {

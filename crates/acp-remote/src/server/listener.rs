@@ -152,8 +152,7 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    // Messages are short, and the peer waits for them.
-    stream.set_nodelay(true)?;
+    crate::socket::prepare(&stream)?;
     let Some(tls) = options.tls.clone() else {
         return serve_stream(stream, Some(peer), service, options).await;
     };

@@ -60,7 +60,9 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (ConnectionInfo, Connection)>> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a connection. Returns `false` if there are `most` already.
@@ -78,7 +80,9 @@ impl Registry {
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Connection> {
-        self.lock().get(id).map(|(_, connection)| connection.clone())
+        self.lock()
+            .get(id)
+            .map(|(_, connection)| connection.clone())
     }
 
     pub(super) fn remove(&self, id: &str) {

@@ -15,10 +15,10 @@ use super::config::ServerConfig;
 use super::handler::{ConnectionInfo, Handler, TransportKind};
 use super::registry::{Connection, Registry, count};
 use super::responses::text;
+use crate::CloseStatus;
 use crate::header;
 use crate::pipe::{OutOfWindow, Retention, transport};
 use crate::websocket::{Link, LinkEnd, LinkOptions, Role, Wire, accept_key};
-use crate::CloseStatus;
 
 /// How long an upgrade may take after it was answered.
 const UPGRADING: Duration = Duration::from_secs(10);
@@ -58,7 +58,9 @@ pub(super) fn is_upgrade<B>(request: &Request<B>) -> bool {
 fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
     headers.get_all(name).into_iter().any(|value| {
         let value = value.to_str().unwrap_or_default();
-        value.split(',').any(|each| each.trim().eq_ignore_ascii_case(word))
+        value
+            .split(',')
+            .any(|each| each.trim().eq_ignore_ascii_case(word))
     })
 }
 
@@ -66,17 +68,27 @@ fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
 fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
     let headers = request.headers();
     if headers.get(VERSION).is_none_or(|version| version != "13") {
-        let mut response = text(StatusCode::UPGRADE_REQUIRED, "only WebSocket version 13 is supported");
-        response.headers_mut().insert(VERSION, HeaderValue::from_static("13"));
+        let mut response = text(
+            StatusCode::UPGRADE_REQUIRED,
+            "only WebSocket version 13 is supported",
+        );
+        response
+            .headers_mut()
+            .insert(VERSION, HeaderValue::from_static("13"));
         return Err(response);
     }
     if request.version() == Version::HTTP_2 {
         return Ok(text(StatusCode::OK, ""));
     }
-    let key = headers.get(KEY).filter(|_| has_word(headers, CONNECTION.as_str(), "upgrade"));
+    let key = headers
+        .get(KEY)
+        .filter(|_| has_word(headers, CONNECTION.as_str(), "upgrade"));
     let accept = key.and_then(|key| HeaderValue::from_str(&accept_key(key.as_bytes())).ok());
     let Some(accept) = accept else {
-        return Err(text(StatusCode::BAD_REQUEST, "the WebSocket handshake is incomplete"));
+        return Err(text(
+            StatusCode::BAD_REQUEST,
+            "the WebSocket handshake is incomplete",
+        ));
     };
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
     let headers = response.headers_mut();
@@ -141,7 +153,9 @@ pub(super) async fn upgrade<H: Handler, B>(
         registry: Arc::clone(registry),
         info,
     };
-    registry.tasks.spawn(life.run(Arc::clone(handler), upgraded, receiver));
+    registry
+        .tasks
+        .spawn(life.run(Arc::clone(handler), upgraded, receiver));
     response
 }
 
@@ -153,17 +167,29 @@ async fn resume(
     upgraded: OnUpgrade,
     mut response: Response<ResponseBody>,
 ) -> Response<ResponseBody> {
-    let unknown = || text(StatusCode::NOT_FOUND, "unknown connection: it has ended, or the server was restarted");
+    let unknown = || {
+        text(
+            StatusCode::NOT_FOUND,
+            "unknown connection: it has ended, or the server was restarted",
+        )
+    };
     let connection = id.to_str().ok().and_then(|id| registry.get(id));
     let Some(Connection::WebSocket(connection)) = connection else {
         return unknown();
     };
     if !connection.resumes {
-        return text(StatusCode::BAD_REQUEST, "this connection was opened without Acp-Resume");
+        return text(
+            StatusCode::BAD_REQUEST,
+            "this connection was opened without Acp-Resume",
+        );
     }
     let (answer, answered) = oneshot::channel();
     let (socket, sockets) = oneshot::channel();
-    let takeover = Takeover { received, answer, socket: sockets };
+    let takeover = Takeover {
+        received,
+        answer,
+        socket: sockets,
+    };
     if connection.takeovers.send(takeover).await.is_err() {
         return unknown();
     }
@@ -181,9 +207,10 @@ async fn resume(
             count(&registry.counters.resumed);
             response
         }
-        Ok(Err(OutOfWindow::Dropped)) => {
-            text(StatusCode::GONE, "the messages after this position are no longer kept")
-        }
+        Ok(Err(OutOfWindow::Dropped)) => text(
+            StatusCode::GONE,
+            "the messages after this position are no longer kept",
+        ),
         Ok(Err(OutOfWindow::Future)) => {
             text(StatusCode::BAD_REQUEST, "this position was never sent")
         }

@@ -136,7 +136,9 @@ impl Decoder {
     /// Checks a frame's header.
     fn begin(&mut self, header: &FrameHeader, length: u64) -> Result<FrameInProgress, Violation> {
         if header.rsv1 || header.rsv2 || header.rsv3 {
-            return Err(violation("a frame uses an extension that was not negotiated"));
+            return Err(violation(
+                "a frame uses an extension that was not negotiated",
+            ));
         }
         if header.mask.is_some() != self.expects_mask {
             return Err(violation(if self.expects_mask {
@@ -197,10 +199,9 @@ impl Decoder {
                 let status = match payload.split_first_chunk::<2>() {
                     None if payload.is_empty() => CloseStatus::new(1005, ""),
                     None => return Err(violation("a close frame has half a code")),
-                    Some((code, reason)) => CloseStatus::new(
-                        u16::from_be_bytes(*code),
-                        String::from_utf8_lossy(reason),
-                    ),
+                    Some((code, reason)) => {
+                        CloseStatus::new(u16::from_be_bytes(*code), String::from_utf8_lossy(reason))
+                    }
                 };
                 Ok(Event::Close(status))
             }
@@ -222,7 +223,10 @@ mod tests {
             buf.extend_from_slice(piece);
             while let Some(event) = decoder.next(&mut buf)? {
                 match event {
-                    Event::Payload { length, ends_message } => {
+                    Event::Payload {
+                        length,
+                        ends_message,
+                    } => {
                         line.push_str(std::str::from_utf8(&buf.split_to(length)).unwrap());
                         if ends_message {
                             out.push(std::mem::take(&mut line));
@@ -270,7 +274,10 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(encoder.messages(b"{\"a", b"b", 1000, false, &mut out), 0);
         assert_eq!(encoder.messages(b"{\"a", b"b", 1000, true, &mut out), 4);
-        assert_eq!(encoder.messages(b"\":1}\n{}", b"\n", 1000, false, &mut out), 8);
+        assert_eq!(
+            encoder.messages(b"\":1}\n{}", b"\n", 1000, false, &mut out),
+            8
+        );
         let mut decoder = Decoder::new(false, 1000);
         assert_eq!(decode(&out, 1, &mut decoder).unwrap(), ["{\"ab\":1}", "{}"]);
     }

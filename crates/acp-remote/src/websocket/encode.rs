@@ -41,7 +41,10 @@ impl Encoder {
         while used < total && out.len() < most {
             let (a, b) = match first.get(used..) {
                 Some(rest) => (rest, second),
-                None => (second.get(used - first.len()..).unwrap_or_default(), &[][..]),
+                None => (
+                    second.get(used - first.len()..).unwrap_or_default(),
+                    &[][..],
+                ),
             };
             let end = memchr::memchr(b'\n', a)
                 .or_else(|| memchr::memchr(b'\n', b).map(|end| a.len() + end));
@@ -52,10 +55,18 @@ impl Encoder {
             };
             // A large message is sent in pieces, too, so that the buffer stays small.
             let room = PIECE.max(most - out.len());
-            let (length, is_final) = if length > room { (room, false) } else { (length, is_final) };
+            let (length, is_final) = if length > room {
+                (room, false)
+            } else {
+                (length, is_final)
+            };
             let a = a.get(..length).unwrap_or(a);
             let b = b.get(..length - a.len()).unwrap_or_default();
-            let opcode = if self.in_message { Data::Continue } else { Data::Text };
+            let opcode = if self.in_message {
+                Data::Continue
+            } else {
+                Data::Text
+            };
             self.frame(OpCode::Data(opcode), is_final, a, b, out);
             self.in_message = !is_final;
             used += length + usize::from(is_final);
@@ -82,12 +93,21 @@ impl Encoder {
             length -= 1;
         }
         let reason = status.reason.get(..length).unwrap_or_default();
-        self.frame(OpCode::Control(Control::Close), true, &code, reason.as_bytes(), out);
+        self.frame(
+            OpCode::Control(Control::Close),
+            true,
+            &code,
+            reason.as_bytes(),
+            out,
+        );
     }
 
     fn frame(&mut self, opcode: OpCode, is_final: bool, a: &[u8], b: &[u8], out: &mut Vec<u8>) {
         // Without random bytes, zeros: the frame is valid, and TLS does not need the protection.
-        let mask = self.masks.as_mut().map(|masks| masks.next().unwrap_or_default());
+        let mask = self
+            .masks
+            .as_mut()
+            .map(|masks| masks.next().unwrap_or_default());
         let header = FrameHeader {
             is_final,
             opcode,

@@ -251,7 +251,10 @@ impl<'a> Link<'a> {
         let incoming = &self.wire.incoming;
         while let Some(event) = decoder.next(buf)? {
             match event {
-                Event::Payload { length, ends_message } => {
+                Event::Payload {
+                    length,
+                    ends_message,
+                } => {
                     if !incoming.has_room() {
                         incoming.wait_for_room().await;
                     }
@@ -341,7 +344,11 @@ impl<'a> Link<'a> {
             encoder.ping(b"acp", out);
         }
         if self.options.resumes {
-            let step = if acknowledge_all { 1 } else { incoming.acknowledgement_step() };
+            let step = if acknowledge_all {
+                1
+            } else {
+                incoming.acknowledgement_step()
+            };
             if let Some(position) = incoming.take_acknowledgement(step) {
                 encoder.pong(format!("{ACKNOWLEDGE}{position}").as_bytes(), out);
             }
@@ -351,9 +358,10 @@ impl<'a> Link<'a> {
             return true;
         }
         let in_pieces = self.wire.outgoing.is_full();
-        let progress = self.wire.outgoing.send_with(|first, second| {
-            encoder.messages(first, second, BATCH, in_pieces, out)
-        });
+        let progress = self
+            .wire
+            .outgoing
+            .send_with(|first, second| encoder.messages(first, second, BATCH, in_pieces, out));
         if !progress.is_sent {
             return false;
         }

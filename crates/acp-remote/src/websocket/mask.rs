@@ -63,7 +63,11 @@ mod tests {
     fn a_mask_is_applied_byte_by_byte_from_any_offset() {
         let mask = [1, 2, 4, 8];
         let plain: Vec<u8> = (0..100).collect();
-        let expected: Vec<u8> = plain.iter().zip(mask.iter().cycle()).map(|(b, m)| b ^ m).collect();
+        let expected: Vec<u8> = plain
+            .iter()
+            .zip(mask.iter().cycle())
+            .map(|(b, m)| b ^ m)
+            .collect();
         for cut in 0..plain.len() {
             let mut bytes = plain.clone();
             let (first, second) = bytes.split_at_mut(cut);

@@ -48,7 +48,10 @@ fn open(
     let (_, connection) = find(registry, headers)?;
     if !connection.is_within_rate() {
         count(&registry.counters.limited);
-        return Err(text(StatusCode::TOO_MANY_REQUESTS, "too many requests per second"));
+        return Err(text(
+            StatusCode::TOO_MANY_REQUESTS,
+            "too many requests per second",
+        ));
     }
     let name = session_header(headers)?.unwrap_or_default();
     let received = match headers.get(header::SSE_LAST_EVENT_ID) {
@@ -57,22 +60,33 @@ fn open(
             // What an `EventSource` sends that has seen no id.
             "" => None,
             value => Some(value.parse().map_err(|_| {
-                text(StatusCode::BAD_REQUEST, "Last-Event-ID is not an id of this server")
+                text(
+                    StatusCode::BAD_REQUEST,
+                    "Last-Event-ID is not an id of this server",
+                )
             })?),
         },
     };
-    let generation = connection.streams.open(&name, received).map_err(|cannot| match cannot {
-        CannotOpen::TooManySessions => {
-            count(&registry.counters.limited);
-            text(StatusCode::TOO_MANY_REQUESTS, "too many sessions with a stream")
-        }
-        CannotOpen::OutOfWindow(OutOfWindow::Dropped) => {
-            text(StatusCode::GONE, "the messages after this id are no longer kept")
-        }
-        CannotOpen::OutOfWindow(OutOfWindow::Future) => {
-            text(StatusCode::BAD_REQUEST, "this id was never sent")
-        }
-    })?;
+    let (generation, start) =
+        connection
+            .streams
+            .open(&name, received)
+            .map_err(|cannot| match cannot {
+                CannotOpen::TooManySessions => {
+                    count(&registry.counters.limited);
+                    text(
+                        StatusCode::TOO_MANY_REQUESTS,
+                        "too many sessions with a stream",
+                    )
+                }
+                CannotOpen::OutOfWindow(OutOfWindow::Dropped) => text(
+                    StatusCode::GONE,
+                    "the messages after this id are no longer kept",
+                ),
+                CannotOpen::OutOfWindow(OutOfWindow::Future) => {
+                    text(StatusCode::BAD_REQUEST, "this id was never sent")
+                }
+            })?;
     if received.is_some() {
         count(&registry.counters.resumed);
     }
@@ -80,7 +94,11 @@ fn open(
     let mut response = Response::new(ResponseBody::from(events));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert(header::LAST_EVENT_ID, start.into());
     headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
     Ok(response)
 }

@@ -47,11 +47,8 @@ pub(super) async fn initialize<H: Handler>(
         Arc::clone(&connection),
         config.grace,
     ));
-    {
-        let mut position = connection.inbox.lock().await;
-        connection.incoming.push_message(body, true);
-        *position += body.len() as u64 + 1;
-    }
+    // Positions count what follows.
+    connection.incoming.push_message(body, true);
     let Ok(line) = response.await else {
         return text(
             StatusCode::BAD_GATEWAY,
@@ -91,11 +88,14 @@ fn try_announce(line: &[u8], id: &str, terms: Option<ResumeTerms>) -> Option<Vec
     let mut about = Members::new();
     about.insert("connectionId".to_owned(), id.into());
     about.extend(resume.map(|resume| ("resume".to_owned(), resume)));
-    let meta = result.entry("_meta").or_insert_with(|| Members::new().into());
+    let meta = result
+        .entry("_meta")
+        .or_insert_with(|| Members::new().into());
     if meta.is_null() {
         *meta = Members::new().into();
     }
-    meta.as_object_mut()?.insert(header::META.to_owned(), about.into());
+    meta.as_object_mut()?
+        .insert(header::META.to_owned(), about.into());
     result.entry("connectionId").or_insert_with(|| id.into());
     serde_json::to_vec(&response).ok()
 }
@@ -121,11 +121,21 @@ mod tests {
                 "acp-sdk/remote": {"connectionId": "c1", "resume": {"window": 1_048_576, "grace": 60}},
             },
         });
-        assert_eq!(announced, serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": result}));
+        assert_eq!(
+            announced,
+            serde_json::json!({"jsonrpc": "2.0", "id": 0, "result": result})
+        );
         let without = announce(line, "c1", None);
         assert!(!String::from_utf8(without).unwrap().contains("resume"));
-        for odd in ["{\"id\":0,\"error\":{}}\n", "{\"id\":0,\"result\":3}", "{\"id\":0,\"result\":{\"_meta\":3}}"] {
-            assert_eq!(announce(odd.as_bytes(), "c1", None), odd.trim_end().as_bytes());
+        for odd in [
+            "{\"id\":0,\"error\":{}}\n",
+            "{\"id\":0,\"result\":3}",
+            "{\"id\":0,\"result\":{\"_meta\":3}}",
+        ] {
+            assert_eq!(
+                announce(odd.as_bytes(), "c1", None),
+                odd.trim_end().as_bytes()
+            );
         }
     }
 }

@@ -22,9 +22,9 @@ use super::config::ServerConfig;
 use super::handler::{ConnectionInfo, Handler};
 use super::registry::{Connection, Registry, count};
 use super::responses::text;
+use crate::CloseStatus;
 use crate::header;
 use crate::pipe::{Gone, Incoming, transport};
-use crate::CloseStatus;
 
 pub(super) use self::get::get;
 pub(super) use self::post::{UNIT, post};
@@ -75,7 +75,9 @@ impl HttpConnection {
     /// Counts a request against the limit of requests per second.
     fn is_within_rate(&self) -> bool {
         let limiter = self.rate.lock();
-        limiter.unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        limiter
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take()
     }
 }
 
@@ -129,7 +131,10 @@ pub(super) fn find(
     headers: &HeaderMap,
 ) -> Result<(String, Arc<HttpConnection>), Response<ResponseBody>> {
     let Some(id) = headers.get(header::CONNECTION_ID) else {
-        return Err(text(StatusCode::BAD_REQUEST, "the header Acp-Connection-Id is missing"));
+        return Err(text(
+            StatusCode::BAD_REQUEST,
+            "the header Acp-Connection-Id is missing",
+        ));
     };
     let id = id.to_str().unwrap_or_default();
     match registry.get(id) {
@@ -148,7 +153,10 @@ fn session_header(headers: &HeaderMap) -> Result<Option<String>, Response<Respon
     };
     match std::str::from_utf8(value.as_bytes()) {
         Ok(session) if !session.is_empty() && session.len() <= 1024 => Ok(Some(session.to_owned())),
-        _ => Err(text(StatusCode::BAD_REQUEST, "the header Acp-Session-Id is invalid")),
+        _ => Err(text(
+            StatusCode::BAD_REQUEST,
+            "the header Acp-Session-Id is invalid",
+        )),
     }
 }
 

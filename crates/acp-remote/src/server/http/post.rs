@@ -42,7 +42,17 @@ where
     B::Error: fmt::Display + Send,
 {
     let (parts, body) = request.into_parts();
-    match receive(config, registry, bodies, handler, info, &parts.headers, body).await {
+    match receive(
+        config,
+        registry,
+        bodies,
+        handler,
+        info,
+        &parts.headers,
+        body,
+    )
+    .await
+    {
         Ok(answer) | Err(answer) => answer,
     }
 }
@@ -68,7 +78,10 @@ where
     if let Some((_, connection)) = &known {
         if !connection.is_within_rate() {
             count(&registry.counters.limited);
-            return Err(text(StatusCode::TOO_MANY_REQUESTS, "too many requests per second"));
+            return Err(text(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too many requests per second",
+            ));
         }
         if headers.contains_key(header::LAST_EVENT_ID) {
             return acknowledge(connection, headers);
@@ -76,13 +89,19 @@ where
     }
     let position = match headers.get(header::POSITION) {
         None => None,
-        Some(value) => Some(value.to_str().ok().and_then(|value| value.parse().ok()).ok_or_else(
-            || text(StatusCode::BAD_REQUEST, "Acp-Position is not a number"),
-        )?),
+        Some(value) => Some(
+            value
+                .to_str()
+                .ok()
+                .and_then(|value| value.parse().ok())
+                .ok_or_else(|| text(StatusCode::BAD_REQUEST, "Acp-Position is not a number"))?,
+        ),
     };
     let is_list = check_content_type(headers, position.is_some())?;
     let session = session_header(headers)?;
-    let _post = known.as_ref().map(|(_, connection)| connection.begin_post());
+    let _post = known
+        .as_ref()
+        .map(|(_, connection)| connection.begin_post());
     let (mut body, _permits) = read_body(config, registry, bodies, body).await?;
 
     let Some((_, connection)) = known else {
@@ -116,20 +135,37 @@ where
         }
         messages.push((line, head));
     }
-    deliver(registry, &connection, session.as_deref(), position, &messages).await
+    deliver(
+        registry,
+        &connection,
+        session.as_deref(),
+        position,
+        &messages,
+    )
+    .await
 }
 
 /// Checks the type of the body. Returns whether it is a list of messages.
 fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Answer> {
-    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let kind = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let kind = kind
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(false);
     }
     if is_numbered && kind.eq_ignore_ascii_case("application/x-ndjson") {
         return Ok(true);
     }
-    Err(text(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json"))
+    Err(text(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "the Content-Type must be application/json",
+    ))
 }
 
 /// Reads a body up to the limit of a message, and takes as much of the limit for all bodies.
@@ -146,7 +182,10 @@ where
     let most = config.limits.message;
     let too_large = || {
         count(&registry.counters.limited);
-        text(StatusCode::PAYLOAD_TOO_LARGE, &format!("a message may have {most} bytes at most"))
+        text(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("a message may have {most} bytes at most"),
+        )
     };
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
@@ -157,7 +196,10 @@ where
         let mut permits: Option<SemaphorePermit<'a>> = None;
         while let Some(frame) = body.as_mut().frame().await {
             let frame = frame.map_err(|error| {
-                text(StatusCode::BAD_REQUEST, &format!("the body did not arrive: {error}"))
+                text(
+                    StatusCode::BAD_REQUEST,
+                    &format!("the body did not arrive: {error}"),
+                )
             })?;
             let Ok(mut data) = frame.into_data() else {
                 continue;
@@ -166,7 +208,9 @@ where
                 return Err(too_large());
             }
             let held = permits.as_ref().map_or(0, SemaphorePermit::num_permits) * UNIT;
-            let needed = (bytes.len() + data.len()).saturating_sub(held).div_ceil(UNIT);
+            let needed = (bytes.len() + data.len())
+                .saturating_sub(held)
+                .div_ceil(UNIT);
             if needed > 0 {
                 let needed = u32::try_from(needed).unwrap_or(u32::MAX);
                 // Never closed.
@@ -190,7 +234,10 @@ where
         Ok(read) => read,
         Err(_) => {
             count(&registry.counters.limited);
-            Err(text(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive"))
+            Err(text(
+                StatusCode::REQUEST_TIMEOUT,
+                "the body took too long to arrive",
+            ))
         }
     }
 }
@@ -198,9 +245,10 @@ where
 fn read(line: &[u8]) -> Result<Head<'_>, Answer> {
     head(line).map_err(|not| match not {
         NotAMessage::Batch => text(StatusCode::NOT_IMPLEMENTED, "batches are not supported"),
-        NotAMessage::Invalid => {
-            text(StatusCode::BAD_REQUEST, "the body is not a message of JSON-RPC 2.0")
-        }
+        NotAMessage::Invalid => text(
+            StatusCode::BAD_REQUEST,
+            "the body is not a message of JSON-RPC 2.0",
+        ),
     })
 }
 
@@ -219,7 +267,10 @@ fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Answer> {
             Kind::Request { method, .. } | Kind::Notification { method, .. }
                 if !is_about_stored_session(method) && !method.starts_with('_') =>
             {
-                Err(text(StatusCode::BAD_REQUEST, "the header Acp-Session-Id is missing"))
+                Err(text(
+                    StatusCode::BAD_REQUEST,
+                    "the header Acp-Session-Id is missing",
+                ))
             }
             _ => Ok(()),
         },
@@ -251,19 +302,26 @@ async fn deliver(
             continue;
         }
         if skip > 0 {
-            return Err(text(StatusCode::CONFLICT, "Acp-Position is within a message"));
+            return Err(text(
+                StatusCode::CONFLICT,
+                "Acp-Position is within a message",
+            ));
         }
         connection.incoming.wait_for_room().await;
         let session = head.session.as_deref().or(session);
-        connection.streams.register(head, session).map_err(|refused| match refused {
-            Refused::TooManyRequests => {
-                count(&registry.counters.limited);
-                text(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight")
-            }
-            Refused::DuplicateId => {
-                text(StatusCode::BAD_REQUEST, "a request with this id is in flight")
-            }
-        })?;
+        connection
+            .streams
+            .register(head, session)
+            .map_err(|refused| match refused {
+                Refused::TooManyRequests => {
+                    count(&registry.counters.limited);
+                    text(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight")
+                }
+                Refused::DuplicateId => text(
+                    StatusCode::BAD_REQUEST,
+                    "a request with this id is in flight",
+                ),
+            })?;
         connection.incoming.push_message(line, true);
         *inbox += length;
     }
@@ -273,13 +331,18 @@ async fn deliver(
 /// Handles a POST that acknowledges what was received of a stream.
 fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answer, Answer> {
     let name = session_header(headers)?.unwrap_or_default();
-    let position = headers.get(header::LAST_EVENT_ID).and_then(|value| value.to_str().ok());
+    let position = headers
+        .get(header::LAST_EVENT_ID)
+        .and_then(|value| value.to_str().ok());
     let is_valid = position
         .and_then(|position| position.parse().ok())
         .is_some_and(|position| connection.streams.acknowledge(&name, position));
     if is_valid {
         Ok(text(StatusCode::ACCEPTED, ""))
     } else {
-        Err(text(StatusCode::BAD_REQUEST, "Acp-Last-Event-Id was never sent"))
+        Err(text(
+            StatusCode::BAD_REQUEST,
+            "Acp-Last-Event-Id was never sent",
+        ))
     }
 }

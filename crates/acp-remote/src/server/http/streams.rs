@@ -82,7 +82,11 @@ enum Pending {
     /// `initialize`: the response is that to the POST.
     Initialize(oneshot::Sender<Vec<u8>>),
     /// A request about a session.
-    Session { name: Name, opens: bool, closes: bool },
+    Session {
+        name: Name,
+        opens: bool,
+        closes: bool,
+    },
     /// Any other.
     Other,
 }
@@ -96,8 +100,8 @@ struct Stream {
     reader: Option<Waker>,
     /// The position of the event whose start was sent, and whose end was not.
     event: Option<u64>,
-    /// Whether the session was closed: the stream ends when everything was sent.
-    ends: bool,
+    /// Whether the session was closed: the stream is forgotten once the client has closed it and has everything.
+    is_over: bool,
 }
 
 /// Why a message of a client is not accepted.
@@ -174,7 +178,10 @@ impl Streams {
     }
 
     pub(super) fn is_any_open(&self) -> bool {
-        self.lock().streams.values().any(|stream| stream.current.is_some())
+        self.lock()
+            .streams
+            .values()
+            .any(|stream| stream.current.is_some())
     }
 
     /// Registers a message of the client before the agent gets it: where the response goes, or which request it
@@ -225,23 +232,36 @@ impl Streams {
     /// Returns `true` if no event of a stream is sent in part.
     pub(super) fn is_between_events(&self, name: &str) -> bool {
         let state = self.lock();
-        state.streams.get(name).is_none_or(|stream| stream.event.is_none())
+        state
+            .streams
+            .get(name)
+            .is_none_or(|stream| stream.event.is_none())
     }
 
     /// Opens a stream, or takes it over from the body that it has. `received` is how much of it the client has.
-    /// Returns the generation of the new body.
-    pub(super) fn open(&self, name: &str, received: Option<u64>) -> Result<u64, CannotOpen> {
+    /// Returns the generation of the new body, and the position at which it starts.
+    pub(super) fn open(&self, name: &str, received: Option<u64>) -> Result<(u64, u64), CannotOpen> {
         let mut state = self.lock();
-        let sessions = state.streams.len();
-        if !state.streams.contains_key(name) && !name.is_empty() && sessions > self.limits.sessions {
+        let is_new = !state.streams.contains_key(name) && !name.is_empty();
+        let sessions = state
+            .streams
+            .values()
+            .filter(|stream| !stream.is_over)
+            .count();
+        if is_new && sessions > self.limits.sessions {
             return Err(CannotOpen::TooManySessions);
         }
         state.next_generation += 1;
         state.touched = Instant::now();
         let generation = state.next_generation;
-        let previous = self.change(&mut state, name, |stream| {
+        let (previous, start) = self.change(&mut state, name, |stream| {
             if let Some(position) = received {
-                stream.log.rewind(position).map_err(CannotOpen::OutOfWindow)?;
+                stream
+                    .log
+                    .rewind(position)
+                    .map_err(CannotOpen::OutOfWindow)?;
+            } else if self.limits.resumes {
+                stream.log.rewind_to_start();
             } else if let Some(start) = stream.event {
                 // The rest of an event would be no message.
                 if stream.log.rewind(start).is_err() {
@@ -250,15 +270,15 @@ impl Streams {
             }
             stream.event = None;
             stream.was_opened = true;
-            stream.ends = false;
+            stream.is_over = false;
             stream.current = Some(generation);
-            Ok(stream.reader.take())
+            Ok((stream.reader.take(), stream.log.sent()))
         })?;
         drop(state);
         if let Some(previous) = previous {
             previous.wake();
         }
-        Ok(generation)
+        Ok((generation, start))
     }
 
     /// Notes that a body was dropped.
@@ -271,6 +291,7 @@ impl Streams {
             stream.current = None;
             stream.reader = None;
         }
+        self.after_progress(state, name);
     }
 
     /// Drops what the client has acknowledged. Returns `false` if that was never sent.
@@ -307,9 +328,8 @@ impl Streams {
         let Some(stream) = state.streams.get_mut(name) else {
             return Poll::Ready(Batch::End);
         };
-        if closing.is_some() || stream.ends {
+        if let Some(status) = closing {
             stream.current = None;
-            let status = closing.unwrap_or_else(CloseStatus::normal);
             // The client reads the comment before it sees the end.
             let reason = status.reason.replace(['\r', '\n'], " ");
             let comment = format!(": {}{} {reason}\n\n", sse::CLOSE, status.code);
@@ -322,11 +342,10 @@ impl Streams {
 
     /// Wakes who may go on after a stream has sent or dropped something.
     fn after_progress(&self, mut state: MutexGuard<'_, State>, name: &str) {
-        let is_over = state
-            .streams
-            .get(name)
-            .is_some_and(|stream| stream.ends && stream.current.is_none() && stream.log.pending_len() == 0);
-        if is_over {
+        let is_over = |stream: &Stream| {
+            stream.is_over && stream.current.is_none() && stream.log.pending_len() == 0
+        };
+        if state.streams.get(name).is_some_and(is_over) {
             state.streams.remove(name);
         }
         let writer = state.writer.take();
@@ -341,7 +360,11 @@ impl Streams {
     pub(super) fn close(&self, status: CloseStatus) {
         let mut state = self.lock();
         state.closing.get_or_insert(status);
-        let readers: Vec<_> = state.streams.values_mut().filter_map(|s| s.reader.take()).collect();
+        let readers: Vec<_> = state
+            .streams
+            .values_mut()
+            .filter_map(|s| s.reader.take())
+            .collect();
         drop(state);
         readers.into_iter().for_each(Waker::wake);
         self.progress.notify_waiters();
@@ -356,7 +379,10 @@ impl Streams {
         let streams = std::mem::take(&mut state.streams);
         let writer = state.writer.take();
         drop(state);
-        streams.into_values().filter_map(|stream| stream.reader).for_each(Waker::wake);
+        streams
+            .into_values()
+            .filter_map(|stream| stream.reader)
+            .for_each(Waker::wake);
         if let Some(writer) = writer {
             writer.wake();
         }
@@ -372,7 +398,8 @@ impl Streams {
             progress.as_mut().enable();
             let is_drained = {
                 let state = self.lock();
-                let is_sent = |stream: &Stream| stream.log.pending_len() == 0 && stream.current.is_none();
+                let is_sent =
+                    |stream: &Stream| stream.log.pending_len() == 0 && stream.current.is_none();
                 state.streams.values().all(is_sent)
             };
             if is_drained {
@@ -385,13 +412,10 @@ impl Streams {
 
 impl Streams {
     /// Changes a stream, which is created if need be, and keeps count of what waits in all of them.
-    fn change<T>(
-        &self,
-        state: &mut State,
-        name: &str,
-        change: impl FnOnce(&mut Stream) -> T,
-    ) -> T {
-        let State { streams, pending, .. } = state;
+    fn change<T>(&self, state: &mut State, name: &str, change: impl FnOnce(&mut Stream) -> T) -> T {
+        let State {
+            streams, pending, ..
+        } = state;
         if !streams.contains_key(name) {
             streams.insert(name.to_owned(), Stream::new(self.limits));
         }
@@ -428,7 +452,7 @@ impl Streams {
         if !state.is_discarding {
             let reader = self.change(state, &route.name, |stream| {
                 stream.log.push(&line);
-                stream.ends |= route.closes;
+                stream.is_over |= route.closes;
                 stream.reader.take()
             });
             if let Some(reader) = reader {
@@ -450,7 +474,10 @@ impl Streams {
         let State { filter, line, .. } = &mut *state;
         filter.apply(part, |kept| line.extend_from_slice(kept));
         if line.len() > self.limits.message {
-            let reason = format!("the agent's message is longer than {} bytes", self.limits.message);
+            let reason = format!(
+                "the agent's message is longer than {} bytes",
+                self.limits.message
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
         if part.ends_with(b"\n") && !state.line.is_empty() {
@@ -525,7 +552,7 @@ impl Stream {
             current: None,
             reader: None,
             event: None,
-            ends: false,
+            is_over: false,
         }
     }
 
@@ -583,7 +610,11 @@ impl State {
                     let _ = sender.send(line.to_owned());
                     return None;
                 }
-                Some(Pending::Session { name, opens, closes }) => {
+                Some(Pending::Session {
+                    name,
+                    opens,
+                    closes,
+                }) => {
                     let is_open = self.streams.get(&name).is_some_and(|s| s.current.is_some());
                     let name = if opens && !is_open { Name::new() } else { name };
                     (name, closes && !is_error)

@@ -1,0 +1,4 @@
+//! The remote transports, on real sockets.
+
+mod common;
+mod turns;
