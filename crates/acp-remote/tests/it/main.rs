@@ -1,4 +1,5 @@
 //! The remote transports, on real sockets.
 
 mod common;
+mod cuts;
 mod turns;

@@ -10,7 +10,7 @@ use crate::common::server::token;
 use crate::common::{Server, TestClient, open, soon};
 
 /// All transports: the scheme, and the version of HTTP.
-pub const TRANSPORTS: [(&str, HttpVersion); 8] = [
+pub(crate) const TRANSPORTS: [(&str, HttpVersion); 8] = [
     ("ws", HttpVersion::Auto),
     ("ws", HttpVersion::Http2),
     ("http", HttpVersion::Auto),

@@ -16,15 +16,15 @@ use acp::v1::StopReason;
 /// - `wait`: waits until the turn is cancelled;
 /// - anything else is said back.
 #[derive(Clone, Default)]
-pub struct TestAgent {
+pub(crate) struct TestAgent {
     /// How many messages the agent could send.
-    pub sent: Arc<AtomicUsize>,
+    pub(crate) sent: Arc<AtomicUsize>,
     /// How many permission requests were answered.
-    pub answered: Arc<AtomicUsize>,
+    pub(crate) answered: Arc<AtomicUsize>,
 }
 
 /// Returns a text of about `length` bytes that names its number.
-pub fn numbered(number: usize, length: usize) -> String {
+pub(crate) fn numbered(number: usize, length: usize) -> String {
     let text = format!("[{number}]");
     let fill = length.saturating_sub(text.len());
     text + &"x".repeat(fill)

@@ -17,10 +17,10 @@ use super::soon;
 
 /// A client that allows everything.
 #[derive(Clone, Default)]
-pub struct TestClient {
+pub(crate) struct TestClient {
     /// How many permission requests arrived.
-    pub asked: Arc<AtomicUsize>,
-    pub files: Arc<Mutex<HashMap<String, String>>>,
+    pub(crate) asked: Arc<AtomicUsize>,
+    pub(crate) files: Arc<Mutex<HashMap<String, String>>>,
 }
 
 impl Client for TestClient {
@@ -71,7 +71,7 @@ impl WriteTextFile<()> for TestClient {
 }
 
 /// Connects a client and opens a session.
-pub async fn open(
+pub(crate) async fn open(
     url: &str,
     options: ConnectOptions,
     client: TestClient,

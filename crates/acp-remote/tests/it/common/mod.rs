@@ -1,22 +1,22 @@
 //! A server with an agent, and a client, as in real use.
 
-pub mod agent;
-pub mod client;
-pub mod proxy;
-pub mod server;
+pub(crate) mod agent;
+pub(crate) mod client;
+pub(crate) mod proxy;
+pub(crate) mod server;
 
-pub use agent::TestAgent;
-pub use client::{TestClient, open};
-pub use server::Server;
+pub(crate) use agent::TestAgent;
+pub(crate) use client::{TestClient, open};
+pub(crate) use server::Server;
 
 use std::time::Duration;
 
 /// How long anything may take that a test expects. Long, because the machine may be busy.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns the result of `work`, and fails if it takes too long.
 #[track_caller]
-pub fn soon<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+pub(crate) fn soon<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let caller = std::panic::Location::caller();
     async move {
         tokio::time::timeout(PATIENCE, work)

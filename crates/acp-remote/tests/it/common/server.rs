@@ -11,22 +11,22 @@ use tokio::net::TcpListener;
 use super::TestAgent;
 
 /// The token of all tests.
-pub fn token() -> Token {
+pub(crate) fn token() -> Token {
     Token::new("a-token-for-tests").unwrap()
 }
 
 /// A server that runs until it is dropped.
-pub struct Server {
-    pub address: SocketAddr,
-    pub agent: TestAgent,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) agent: TestAgent,
     /// The fingerprint of the certificate, if there is one.
-    pub fingerprint: Option<String>,
-    pub endpoint: Box<dyn ServedEndpoint>,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) endpoint: Box<dyn ServedEndpoint>,
     shutdown: tokio_util::sync::CancellationToken,
 }
 
 /// An endpoint, whatever its handler is.
-pub trait ServedEndpoint: Send + Sync {
+pub(crate) trait ServedEndpoint: Send + Sync {
     fn stats(&self) -> acp_remote::server::ServerStats;
     fn shut_down(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
@@ -52,12 +52,12 @@ impl Drop for Server {
 
 impl Server {
     /// Starts a server with a token.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::with(ServerConfig::new().token(token()), ServeOptions::new()).await
     }
 
     /// Starts a server with TLS.
-    pub async fn start_tls() -> Self {
+    pub(crate) async fn start_tls() -> Self {
         let (identity, ..) = TlsIdentity::self_signed(&["localhost".to_owned()]).unwrap();
         let fingerprint = identity.fingerprint_text();
         let options = ServeOptions::new().tls(identity.server_config().unwrap());
@@ -66,7 +66,7 @@ impl Server {
         server
     }
 
-    pub async fn with(config: ServerConfig, options: ServeOptions) -> Self {
+    pub(crate) async fn with(config: ServerConfig, options: ServeOptions) -> Self {
         let agent = TestAgent::default();
         let served = agent.clone();
         let handler = move |_: ConnectionInfo, transport: acp::Transport| {
@@ -79,7 +79,7 @@ impl Server {
         Self::with_handler(config, options, agent, handler).await
     }
 
-    pub async fn with_handler(
+    pub(crate) async fn with_handler(
         config: ServerConfig,
         options: ServeOptions,
         agent: TestAgent,
@@ -100,11 +100,11 @@ impl Server {
     }
 
     /// Returns the URL of the endpoint.
-    pub fn url(&self, scheme: &str) -> String {
+    pub(crate) fn url(&self, scheme: &str) -> String {
         url(scheme, self.address)
     }
 }
 
-pub fn url(scheme: &str, address: SocketAddr) -> String {
+pub(crate) fn url(scheme: &str, address: SocketAddr) -> String {
     format!("{scheme}://localhost:{}/acp", address.port())
 }
