@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
@@ -9,6 +10,9 @@ use tokio::sync::Notify;
 
 use super::HttpClient;
 use crate::header;
+
+/// How long to wait before an acknowledgement is sent again.
+const RETRY: Duration = Duration::from_millis(100);
 
 /// What is to be acknowledged.
 #[derive(Debug, Default)]
@@ -26,6 +30,14 @@ impl Acknowledgements {
         self.changed.notify_one();
     }
 
+    /// Notes what could not be told, unless there is something newer.
+    fn add_again(&self, name: String, position: u64) {
+        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.entry(name).or_insert(position);
+        drop(due);
+        self.changed.notify_one();
+    }
+
     fn take(&self) -> HashMap<String, u64> {
         std::mem::take(&mut *self.due.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -36,22 +48,36 @@ impl HttpClient {
     pub(super) async fn acknowledge_all(&self) {
         loop {
             self.acknowledgements.changed.notified().await;
+            let mut has_failed = false;
             for (name, position) in self.acknowledgements.take() {
-                self.acknowledge(&name, position).await;
+                if !self.acknowledge(&name, position).await {
+                    // The server may be waiting for it.
+                    self.acknowledgements.add_again(name, position);
+                    has_failed = true;
+                }
+            }
+            if has_failed {
+                tokio::time::sleep(RETRY).await;
             }
         }
     }
 
-    /// Tells the server how much of a stream was received. If that fails, the next one will tell.
-    pub(super) async fn acknowledge(&self, name: &str, position: u64) {
-        if let Some(mut headers) = self.headers(Some(name)) {
-            headers.insert(header::LAST_EVENT_ID, position.into());
-            if let Err(failed) = self
-                .exchange
-                .send(Method::POST, headers, Bytes::new())
-                .await
-            {
+    /// Tells the server how much of a stream was received. Returns `false` if the server could not be reached.
+    pub(super) async fn acknowledge(&self, name: &str, position: u64) -> bool {
+        let Some(mut headers) = self.headers(Some(name)) else {
+            return true;
+        };
+        headers.insert(header::LAST_EVENT_ID, position.into());
+        match self
+            .exchange
+            .send(Method::POST, headers, Bytes::new())
+            .await
+        {
+            // A server that rejects it has ended the connection, which the streams find out.
+            Ok(_) => true,
+            Err(failed) => {
                 tracing::debug!(error = %failed.error, "an acknowledgement was not sent");
+                false
             }
         }
     }

@@ -92,7 +92,7 @@ impl HttpClient {
         let is_connection = reader.name.is_empty();
         let mut was_open = false;
         let mut why = String::new();
-        let mut backoff = Backoff::new(REOPENING);
+        let mut backoff = Backoff::new(self.patience().unwrap_or(REOPENING));
         loop {
             if was_open && !backoff.wait().await {
                 return self.end(Some(lost(
@@ -105,13 +105,13 @@ impl HttpClient {
                     self.note_restored();
                     was_open = true;
                     state.send_replace(StreamState::Open);
-                    let opened = Instant::now();
+                    let (opened, before) = (Instant::now(), reader.received);
                     let end = tokio::select! {
                         end = self.read_stream(&mut reader, response.into_body()) => end,
                         () = closed.cancelled() => {
                             // The session was closed. The server may forget it.
                             if let Some(position) = reader.received {
-                                self.acknowledge(&reader.name, position).await;
+                                let _ = self.acknowledge(&reader.name, position).await;
                             }
                             return;
                         }
@@ -120,7 +120,7 @@ impl HttpClient {
                     match end {
                         StreamEnd::Closed(status) => {
                             if let (Some(position), true) = (reader.received, patience.is_some()) {
-                                self.acknowledge(&reader.name, position).await;
+                                let _ = self.acknowledge(&reader.name, position).await;
                             }
                             if is_connection {
                                 self.wait_for_streams().await;
@@ -144,7 +144,11 @@ impl HttpClient {
                             }
                             self.note_cut(&reason);
                             why = reason;
-                            backoff = Backoff::new(patience.unwrap_or(REOPENING));
+                            if reader.received != before
+                                || opened.elapsed() > Duration::from_secs(1)
+                            {
+                                backoff = Backoff::new(patience.unwrap_or(REOPENING));
+                            }
                         }
                     }
                 }

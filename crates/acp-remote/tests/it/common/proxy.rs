@@ -43,7 +43,11 @@ impl CuttingProxy {
                 });
             }
         });
-        Self { address, cuts, task }
+        Self {
+            address,
+            cuts,
+            task,
+        }
     }
 }
 
