@@ -1,5 +1,7 @@
 //! Server-sent events (HTML Living Standard, 9.2): written by the server, read by the client.
 
+use crate::CloseStatus;
+
 /// Writes the start of an event. Its data, without line feeds, and [`end_event`] follow.
 pub(crate) const START: &[u8] = b"data: ";
 
@@ -14,7 +16,13 @@ pub(crate) fn end_event(id: u64, out: &mut Vec<u8>) {
 pub(crate) const HEARTBEAT: &[u8] = b": heartbeat\n\n";
 
 /// What the comment at the end of a stream starts with.
-pub(crate) const CLOSE: &str = "close ";
+const CLOSE: &str = "close ";
+
+/// Returns the comment at the end of a stream, which tells why the connection was closed.
+pub(crate) fn close(status: &CloseStatus) -> Vec<u8> {
+    let reason = status.reason.replace(['\r', '\n'], " ");
+    format!(": {CLOSE}{} {reason}\n\n", status.code).into_bytes()
+}
 
 /// Reads events from the bytes of a stream, however they are cut.
 #[derive(Debug)]

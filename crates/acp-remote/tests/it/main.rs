@@ -2,4 +2,5 @@
 
 mod common;
 mod cuts;
+mod statuses;
 mod turns;

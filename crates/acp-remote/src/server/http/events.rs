@@ -20,6 +20,8 @@ pub(crate) struct Events {
     generation: u64,
     heartbeat: Duration,
     silence: Pin<Box<Sleep>>,
+    /// Whether everything was sent.
+    is_over: bool,
     /// Sent first, so that clients behind buffering proxies see that the stream is open.
     is_new: bool,
 }
@@ -37,6 +39,7 @@ impl Events {
             generation,
             heartbeat,
             silence: Box::pin(sleep(heartbeat)),
+            is_over: false,
             is_new: true,
         }
     }
@@ -46,6 +49,9 @@ impl Events {
         if std::mem::take(&mut self.is_new) {
             return Poll::Ready(Some(Bytes::from_static(b": open\n\n")));
         }
+        if self.is_over {
+            return Poll::Ready(None);
+        }
         let streams = &self.connection.streams;
         match streams.poll_batch(&self.name, self.generation, cx) {
             Poll::Ready(Batch::Bytes(bytes)) => {
@@ -54,6 +60,10 @@ impl Events {
                 Poll::Ready(Some(bytes.into()))
             }
             Poll::Ready(Batch::End) => Poll::Ready(None),
+            Poll::Ready(Batch::Closed(status)) => {
+                self.is_over = true;
+                Poll::Ready(Some(sse::close(&status).into()))
+            }
             Poll::Pending => {
                 if self.silence.as_mut().poll(cx).is_pending() {
                     return Poll::Pending;

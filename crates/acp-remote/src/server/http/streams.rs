@@ -123,8 +123,10 @@ pub(super) enum CannotOpen {
 /// What a stream has to send.
 pub(super) enum Batch {
     Bytes(Vec<u8>),
-    /// Another body has taken over, or nothing more comes.
+    /// Another body has taken over.
     End,
+    /// The connection is closed with this status.
+    Closed(CloseStatus),
 }
 
 impl Streams {
@@ -315,7 +317,7 @@ impl Streams {
         let mut state = self.lock();
         let closing = state.closing.clone();
         let Some(stream) = state.streams.get_mut(name) else {
-            return Poll::Ready(Batch::End);
+            return Poll::Ready(closing.map_or(Batch::End, Batch::Closed));
         };
         if stream.current != Some(generation) {
             return Poll::Ready(Batch::End);
@@ -330,11 +332,8 @@ impl Streams {
         };
         if let Some(status) = closing {
             stream.current = None;
-            // The client reads the comment before it sees the end.
-            let reason = status.reason.replace(['\r', '\n'], " ");
-            let comment = format!(": {}{} {reason}\n\n", sse::CLOSE, status.code);
             self.after_progress(state, name);
-            return Poll::Ready(Batch::Bytes(comment.into_bytes()));
+            return Poll::Ready(Batch::Closed(status));
         }
         stream.reader = Some(cx.waker().clone());
         Poll::Pending
@@ -565,7 +564,8 @@ impl Stream {
                 out.extend_from_slice(sse::START);
             }
             let (first, second) = self.log.unsent();
-            let room = BATCH.saturating_sub(out.len()).max(1);
+            // Only a large message is cut, so that most events are whole in one frame.
+            let room = BATCH;
             let (used, is_end) = match memchr::memchr(b'\n', first.get(..room).unwrap_or(first)) {
                 Some(end) => {
                     out.extend_from_slice(first.get(..end).unwrap_or_default());

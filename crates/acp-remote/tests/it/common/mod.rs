@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod client;
 pub(crate) mod proxy;
+pub(crate) mod raw;
 pub(crate) mod server;
 
 pub(crate) use agent::TestAgent;
