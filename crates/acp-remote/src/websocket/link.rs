@@ -370,7 +370,9 @@ impl<'a> Link<'a> {
         {
             self.wire.close(CloseStatus::normal());
         }
-        if progress.is_finished && self.options.resumes && !*end_sent {
+        // A server that is done closes, and says why.
+        let is_client = self.options.role == Role::Client;
+        if is_client && progress.is_finished && self.options.resumes && !*end_sent {
             *end_sent = true;
             encoder.pong(END.as_bytes(), out);
         }

@@ -64,28 +64,30 @@ impl HttpClient {
 
     /// Takes what was written: at least a whole message, if there is one. Returns `true` if nothing more will come.
     fn take(&self, bytes: &mut Vec<u8>) -> Result<bool, ConnectError> {
+        if memchr::memchr(b'\n', bytes).is_some() {
+            return Ok(false);
+        }
         loop {
-            let has_message = memchr::memchr(b'\n', bytes).is_some();
-            if has_message {
-                return Ok(false);
-            }
             if bytes.len() > self.target.options.message {
                 let most = self.target.options.message;
                 return Err(ConnectError::Protocol(format!(
                     "a message to the server is longer than {most} bytes"
                 )));
             }
-            let mut taken = 0;
+            let before = bytes.len();
             let progress = self.outgoing.send_with(|first, second| {
                 let first = first.get(..BATCH).unwrap_or(first);
                 bytes.extend_from_slice(first);
                 let second = second.get(..BATCH - first.len()).unwrap_or(second);
                 bytes.extend_from_slice(second);
-                taken = first.len() + second.len();
-                taken
+                first.len() + second.len()
             });
-            if taken == 0 {
+            let taken = bytes.get(before..).unwrap_or_default();
+            if taken.is_empty() {
                 return Ok(progress.is_sent && progress.is_finished);
+            }
+            if memchr::memchr(b'\n', taken).is_some() {
+                return Ok(false);
             }
         }
     }

@@ -347,7 +347,12 @@ impl Streams {
         if state.streams.get(name).is_some_and(is_over) {
             state.streams.remove(name);
         }
-        let writer = state.writer.take();
+        // The agent may have nothing more to write that would move the line that waits.
+        let writer = if self.place(&mut state) {
+            state.writer.take()
+        } else {
+            None
+        };
         drop(state);
         if let Some(writer) = writer {
             writer.wake();
@@ -399,7 +404,7 @@ impl Streams {
                 let state = self.lock();
                 let is_sent =
                     |stream: &Stream| stream.log.pending_len() == 0 && stream.current.is_none();
-                state.streams.values().all(is_sent)
+                state.waiting.is_none() && state.streams.values().all(is_sent)
             };
             if is_drained {
                 return;
