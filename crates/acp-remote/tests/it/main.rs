@@ -3,6 +3,8 @@
 mod back_pressure;
 mod common;
 mod cuts;
+mod embedding;
 mod endings;
+mod hostile;
 mod statuses;
 mod turns;
