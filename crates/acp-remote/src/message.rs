@@ -137,7 +137,7 @@ fn update(line: &[u8]) -> Option<Head<'_>> {
         return None;
     }
     let (session, _) = params.strip_prefix("{\"sessionId\":\"")?.split_once('"')?;
-    (!session.contains('\\')).then(|| Head {
+    (!session.contains('\\')).then_some(Head {
         kind: Kind::Notification {
             method: Cow::Borrowed(method),
             cancels: None,

@@ -18,7 +18,6 @@ use super::error::{ConnectError, rejected};
 use super::options::{ConnectionStatus, HttpVersion};
 use super::reconnect::Backoff;
 use super::target::Target;
-use crate::CloseStatus;
 use crate::header::{self, ResumeTerms};
 use crate::pipe::{Retention, transport};
 use crate::websocket::{Link, LinkEnd, LinkOptions, Role, Wire, accept_key, new_key};

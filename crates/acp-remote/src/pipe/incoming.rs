@@ -126,11 +126,6 @@ impl Incoming {
         })
     }
 
-    /// Returns how many bytes wait to be read.
-    pub(crate) fn buffered_len(&self) -> usize {
-        self.lock().bytes.len()
-    }
-
     pub(super) fn poll_read(
         &self,
         cx: &mut Context<'_>,

@@ -24,6 +24,8 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 struct State {
     log: Log,
+    /// How many bytes were written.
+    written: u64,
     filter: LineFilter,
     /// Whether the writer was shut down or dropped.
     is_finished: bool,
@@ -53,6 +55,7 @@ impl Outgoing {
         Self {
             state: Mutex::new(State {
                 log: Log::new(Retention::None),
+                written: 0,
                 filter: LineFilter::new(drops_noise),
                 is_finished: false,
                 is_closed: false,
@@ -113,6 +116,11 @@ impl Outgoing {
         state.is_finished || state.log.pending_len() >= self.limit
     }
 
+    /// Returns how many bytes were written.
+    pub(crate) fn written(&self) -> u64 {
+        self.lock().written
+    }
+
     /// Returns `true` if nothing waits to be sent.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().log.unsent_len() == 0
@@ -156,8 +164,16 @@ impl Sink for Outgoing {
         }
         let taken = bytes.get(..room).unwrap_or(bytes);
         let had_nothing = state.log.unsent_len() == 0;
-        let State { log, filter, .. } = &mut *state;
-        filter.apply(taken, |kept| log.push(kept));
+        let State {
+            log,
+            filter,
+            written,
+            ..
+        } = &mut *state;
+        filter.apply(taken, |kept| {
+            *written += kept.len() as u64;
+            log.push(kept);
+        });
         let is_new = had_nothing && state.log.unsent_len() > 0;
         let is_full = state.log.pending_len() >= self.limit;
         drop(state);

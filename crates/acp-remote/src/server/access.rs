@@ -1,5 +1,7 @@
 //! Who may use an endpoint: Host, Origin and token.
 
+use std::borrow::Cow;
+
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, StatusCode, Uri};
 use url::{Host, Url};
@@ -11,18 +13,19 @@ use crate::header;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
-    pub(super) reason: &'static str,
+    pub(super) reason: Cow<'static, str>,
 }
 
 impl Refusal {
-    pub(super) fn new(status: StatusCode, reason: &'static str) -> Self {
+    pub(super) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        let reason = reason.into();
         Self { status, reason }
     }
 }
 
 /// Checks a request.
 pub(super) fn check(config: &ServerConfig, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-    let forbidden = |reason| Refusal::new(StatusCode::FORBIDDEN, reason);
+    let forbidden = |reason: &'static str| Refusal::new(StatusCode::FORBIDDEN, reason);
     if !is_host_allowed(&config.hosts, uri, headers) {
         return Err(forbidden(
             "this server does not allow requests to this host name",

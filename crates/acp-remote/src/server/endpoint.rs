@@ -118,7 +118,7 @@ impl<H: Handler> Endpoint<H> {
         } = &*self.inner;
         if let Err(refusal) = check(config, request.uri(), request.headers()) {
             count(&registry.counters.refused);
-            tracing::debug!(reason = refusal.reason, "request refused");
+            tracing::debug!(reason = %refusal.reason, "request refused");
             return refusal.into();
         }
         let is_upgrade = is_upgrade(&request);

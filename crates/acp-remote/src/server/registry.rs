@@ -19,6 +19,18 @@ pub(super) enum Connection {
     Http(Arc<HttpConnection>),
 }
 
+impl Connection {
+    /// Returns how many bytes of messages were received and sent.
+    fn transferred(&self) -> (u64, u64) {
+        match self {
+            Self::WebSocket(connection) => connection.transferred(),
+            Self::Http(connection) => {
+                (connection.incoming.received(), connection.streams.written())
+            }
+        }
+    }
+}
+
 /// The connections of an endpoint, and what it has done.
 pub(super) struct Registry {
     connections: Mutex<HashMap<String, (ConnectionInfo, Connection)>>,
@@ -87,7 +99,13 @@ impl Registry {
 
     pub(super) fn remove(&self, id: &str) {
         let removed = self.lock().remove(id);
-        drop(removed);
+        if let Some((_, connection)) = removed {
+            let (received, sent) = connection.transferred();
+            self.counters
+                .received_bytes
+                .fetch_add(received, Ordering::Relaxed);
+            self.counters.sent_bytes.fetch_add(sent, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn infos(&self) -> Vec<ConnectionInfo> {
@@ -97,15 +115,23 @@ impl Registry {
     pub(super) fn stats(&self) -> ServerStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
+        let open: Vec<Connection> = {
+            let all = self.lock();
+            all.values()
+                .map(|(_, connection)| connection.clone())
+                .collect()
+        };
+        let transferred = open.iter().map(Connection::transferred);
+        let (received, sent) = transferred.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         ServerStats {
-            open_connections: self.lock().len() as u64,
+            open_connections: open.len() as u64,
             connections: read(&counters.connections),
             refused: read(&counters.refused),
             limited: read(&counters.limited),
             resumed: read(&counters.resumed),
             abandoned: read(&counters.abandoned),
-            received_bytes: read(&counters.received_bytes),
-            sent_bytes: read(&counters.sent_bytes),
+            received_bytes: received + read(&counters.received_bytes),
+            sent_bytes: sent + read(&counters.sent_bytes),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Responses that every part of the endpoint uses.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderValue, SEC_WEBSOCKET_VERSION, WWW_AUTHENTICATE,
+};
 use http::{Response, StatusCode};
 
 use super::access::Refusal;
@@ -23,6 +25,9 @@ pub(super) fn text(status: StatusCode, text: &str) -> Response<ResponseBody> {
             HeaderValue::from_static("text/plain; charset=utf-8"),
         );
     }
+    if status == StatusCode::UPGRADE_REQUIRED {
+        headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+    }
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
@@ -31,6 +36,6 @@ pub(super) fn text(status: StatusCode, text: &str) -> Response<ResponseBody> {
 
 impl From<Refusal> for Response<ResponseBody> {
     fn from(refusal: Refusal) -> Self {
-        text(refusal.status, refusal.reason)
+        text(refusal.status, &refusal.reason)
     }
 }

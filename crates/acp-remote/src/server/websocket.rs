@@ -10,9 +10,10 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
-use super::handler::{ConnectionInfo, Handler, TransportKind};
+use super::handler::{ConnectionInfo, Handler};
 use super::registry::{Connection, Registry, count};
 use super::responses::text;
 use crate::CloseStatus;
@@ -34,6 +35,14 @@ const VERSION: &str = "sec-websocket-version";
 pub(super) struct WebSocketConnection {
     takeovers: mpsc::Sender<Takeover>,
     resumes: bool,
+    wire: Arc<Wire>,
+}
+
+impl WebSocketConnection {
+    /// Returns how many bytes of messages were received and sent.
+    pub(super) fn transferred(&self) -> (u64, u64) {
+        (self.wire.incoming.received(), self.wire.outgoing.written())
+    }
 }
 
 /// A client that comes back with another socket.
@@ -65,17 +74,11 @@ fn has_word(headers: &HeaderMap, name: &str, word: &str) -> bool {
 }
 
 /// Checks the handshake, and returns its answer.
-fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
+fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Refusal> {
     let headers = request.headers();
     if headers.get(VERSION).is_none_or(|version| version != "13") {
-        let mut response = text(
-            StatusCode::UPGRADE_REQUIRED,
-            "only WebSocket version 13 is supported",
-        );
-        response
-            .headers_mut()
-            .insert(VERSION, HeaderValue::from_static("13"));
-        return Err(response);
+        let reason = "only WebSocket version 13 is supported";
+        return Err(Refusal::new(StatusCode::UPGRADE_REQUIRED, reason));
     }
     if request.version() == Version::HTTP_2 {
         return Ok(text(StatusCode::OK, ""));
@@ -85,7 +88,7 @@ fn handshake<B>(request: &Request<B>) -> Result<Response<ResponseBody>, Response
         .filter(|_| has_word(headers, CONNECTION.as_str(), "upgrade"));
     let accept = key.and_then(|key| HeaderValue::from_str(&accept_key(key.as_bytes())).ok());
     let Some(accept) = accept else {
-        return Err(text(
+        return Err(Refusal::new(
             StatusCode::BAD_REQUEST,
             "the WebSocket handshake is incomplete",
         ));
@@ -108,7 +111,7 @@ pub(super) async fn upgrade<H: Handler, B>(
 ) -> Response<ResponseBody> {
     let mut response = match handshake(&request) {
         Ok(response) => response,
-        Err(refused) => return refused,
+        Err(refused) => return refused.into(),
     };
     let upgraded = hyper::upgrade::on(&mut request);
     let headers = request.headers();
@@ -124,7 +127,12 @@ pub(super) async fn upgrade<H: Handler, B>(
     let resumes = terms.is_some();
     let window = terms.map_or(config.limits.window, |(_, window)| window);
     let (takeovers, receiver) = mpsc::channel(1);
-    let connection = Arc::new(WebSocketConnection { takeovers, resumes });
+    let wire = Arc::new(Wire::new(window, Role::Server));
+    let connection = Arc::new(WebSocketConnection {
+        takeovers,
+        resumes,
+        wire: Arc::clone(&wire),
+    });
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&info.id) {
         headers.insert(header::CONNECTION_ID, id);
@@ -149,7 +157,7 @@ pub(super) async fn upgrade<H: Handler, B>(
             dead_after: config.dead_after,
         },
         grace: config.grace,
-        wire: Arc::new(Wire::new(window, Role::Server)),
+        wire,
         registry: Arc::clone(registry),
         info,
     };

@@ -1,5 +1,13 @@
 //! The remote transports, on real sockets.
 
+// Clippy takes only what is in a test function for a test.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
 mod back_pressure;
 mod common;
 mod cuts;

@@ -112,6 +112,9 @@ async fn initialize_is_answered_at_once_and_the_rest_on_streams() {
     );
 }
 
+/// The status that is expected, the method, the headers and the body.
+type Case<'a> = (u16, &'a str, &'a [(&'a str, &'a str)], &'a str);
+
 #[tokio::test]
 async fn what_is_wrong_gets_the_status_of_the_draft() {
     let limits = ServerLimits::new().message(1000_usize);
@@ -123,7 +126,7 @@ async fn what_is_wrong_gets_the_status_of_the_draft() {
     let unknown = ("Acp-Connection-Id", "1234");
     let hello = &*prompt(5, &session, "hi");
     let long = &*prompt(6, &session, &"x".repeat(1000));
-    let cases: &[(u16, &str, &[(&str, &str)], &str)] = &[
+    let cases: &[Case<'_>] = &[
         // POST.
         (415, "POST", &[BEARER], INITIALIZE),
         (

@@ -10,10 +10,10 @@ use super::streams::CannotOpen;
 use super::{find, session_header};
 use crate::header;
 use crate::pipe::OutOfWindow;
+use crate::server::access::Refusal;
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
 use crate::server::registry::{Registry, count};
-use crate::server::responses::text;
 
 /// Tells nginx not to buffer the stream.
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -25,7 +25,8 @@ pub(in crate::server) fn get(
     headers: &HeaderMap,
 ) -> Response<ResponseBody> {
     match open(config, registry, headers) {
-        Ok(response) | Err(response) => response,
+        Ok(response) => response,
+        Err(refusal) => refusal.into(),
     }
 }
 
@@ -33,7 +34,7 @@ fn open(
     config: &ServerConfig,
     registry: &Arc<Registry>,
     headers: &HeaderMap,
-) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
+) -> Result<Response<ResponseBody>, Refusal> {
     let accepts = headers.get_all(ACCEPT).into_iter().any(|value| {
         let value = value.to_str().unwrap_or_default();
         value.split(',').any(|kind| {
@@ -43,12 +44,12 @@ fn open(
     });
     if !accepts {
         let reason = "the header Accept must include text/event-stream";
-        return Err(text(StatusCode::NOT_ACCEPTABLE, reason));
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, reason));
     }
     let (_, connection) = find(registry, headers)?;
     if !connection.is_within_rate() {
         count(&registry.counters.limited);
-        return Err(text(
+        return Err(Refusal::new(
             StatusCode::TOO_MANY_REQUESTS,
             "too many requests per second",
         ));
@@ -60,7 +61,7 @@ fn open(
             // What an `EventSource` sends that has seen no id.
             "" => None,
             value => Some(value.parse().map_err(|_| {
-                text(
+                Refusal::new(
                     StatusCode::BAD_REQUEST,
                     "Last-Event-ID is not an id of this server",
                 )
@@ -74,17 +75,17 @@ fn open(
             .map_err(|cannot| match cannot {
                 CannotOpen::TooManySessions => {
                     count(&registry.counters.limited);
-                    text(
+                    Refusal::new(
                         StatusCode::TOO_MANY_REQUESTS,
                         "too many sessions with a stream",
                     )
                 }
-                CannotOpen::OutOfWindow(OutOfWindow::Dropped) => text(
+                CannotOpen::OutOfWindow(OutOfWindow::Dropped) => Refusal::new(
                     StatusCode::GONE,
                     "the messages after this id are no longer kept",
                 ),
                 CannotOpen::OutOfWindow(OutOfWindow::Future) => {
-                    text(StatusCode::BAD_REQUEST, "this id was never sent")
+                    Refusal::new(StatusCode::BAD_REQUEST, "this id was never sent")
                 }
             })?;
     if received.is_some() {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::events::Events;
 use self::streams::Streams;
+use super::access::Refusal;
 use super::body::ResponseBody;
 use super::config::ServerConfig;
 use super::handler::{ConnectionInfo, Handler};
@@ -129,9 +130,9 @@ impl RateLimiter {
 pub(super) fn find(
     registry: &Registry,
     headers: &HeaderMap,
-) -> Result<(String, Arc<HttpConnection>), Response<ResponseBody>> {
+) -> Result<(String, Arc<HttpConnection>), Refusal> {
     let Some(id) = headers.get(header::CONNECTION_ID) else {
-        return Err(text(
+        return Err(Refusal::new(
             StatusCode::BAD_REQUEST,
             "the header Acp-Connection-Id is missing",
         ));
@@ -139,7 +140,7 @@ pub(super) fn find(
     let id = id.to_str().unwrap_or_default();
     match registry.get(id) {
         Some(Connection::Http(connection)) => Ok((id.to_owned(), connection)),
-        _ => Err(text(
+        _ => Err(Refusal::new(
             StatusCode::NOT_FOUND,
             "unknown connection: it has ended, or the server was restarted",
         )),
@@ -147,13 +148,13 @@ pub(super) fn find(
 }
 
 /// Returns the session that a request's header names.
-fn session_header(headers: &HeaderMap) -> Result<Option<String>, Response<ResponseBody>> {
+fn session_header(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     let Some(value) = headers.get(header::SESSION_ID) else {
         return Ok(None);
     };
     match std::str::from_utf8(value.as_bytes()) {
         Ok(session) if !session.is_empty() && session.len() <= 1024 => Ok(Some(session.to_owned())),
-        _ => Err(text(
+        _ => Err(Refusal::new(
             StatusCode::BAD_REQUEST,
             "the header Acp-Session-Id is invalid",
         )),
@@ -168,7 +169,7 @@ pub(super) fn delete(registry: &Registry, headers: &HeaderMap) -> Response<Respo
             connection.ended.cancel();
             text(StatusCode::ACCEPTED, "")
         }
-        Err(refused) => refused,
+        Err(refused) => refused.into(),
     }
 }
 

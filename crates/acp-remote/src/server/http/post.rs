@@ -16,6 +16,7 @@ use super::streams::Refused;
 use super::{HttpConnection, find, session_header};
 use crate::header;
 use crate::message::{Head, Kind, NotAMessage, head, is_about_stored_session};
+use crate::server::access::Refusal;
 use crate::server::body::ResponseBody;
 use crate::server::config::ServerConfig;
 use crate::server::handler::{ConnectionInfo, Handler};
@@ -53,7 +54,8 @@ where
     )
     .await
     {
-        Ok(answer) | Err(answer) => answer,
+        Ok(answer) => answer,
+        Err(refusal) => refusal.into(),
     }
 }
 
@@ -65,7 +67,7 @@ async fn receive<H: Handler, B>(
     info: ConnectionInfo,
     headers: &HeaderMap,
     body: B,
-) -> Result<Answer, Answer>
+) -> Result<Answer, Refusal>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: fmt::Display + Send,
@@ -78,7 +80,7 @@ where
     if let Some((_, connection)) = &known {
         if !connection.is_within_rate() {
             count(&registry.counters.limited);
-            return Err(text(
+            return Err(Refusal::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too many requests per second",
             ));
@@ -94,7 +96,9 @@ where
                 .to_str()
                 .ok()
                 .and_then(|value| value.parse().ok())
-                .ok_or_else(|| text(StatusCode::BAD_REQUEST, "Acp-Position is not a number"))?,
+                .ok_or_else(|| {
+                    Refusal::new(StatusCode::BAD_REQUEST, "Acp-Position is not a number")
+                })?,
         ),
     };
     let is_list = check_content_type(headers, position.is_some())?;
@@ -111,7 +115,7 @@ where
             Kind::Request { id, method } if method == "initialize" => {
                 Ok(initialize(config, registry, handler, info, headers, &body, id).await)
             }
-            _ => Err(text(
+            _ => Err(Refusal::new(
                 StatusCode::BAD_REQUEST,
                 "the header Acp-Connection-Id is missing; only initialize may be sent without it",
             )),
@@ -125,7 +129,7 @@ where
         .filter(|line| !line.trim_ascii().is_empty())
         .collect();
     if lines.is_empty() {
-        return Err(text(StatusCode::BAD_REQUEST, "the body is empty"));
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "the body is empty"));
     }
     let mut messages = Vec::with_capacity(lines.len());
     for line in lines {
@@ -146,7 +150,7 @@ where
 }
 
 /// Checks the type of the body. Returns whether it is a list of messages.
-fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Answer> {
+fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, Refusal> {
     let kind = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -162,7 +166,7 @@ fn check_content_type(headers: &HeaderMap, is_numbered: bool) -> Result<bool, An
     if is_numbered && kind.eq_ignore_ascii_case("application/x-ndjson") {
         return Ok(true);
     }
-    Err(text(
+    Err(Refusal::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "the Content-Type must be application/json",
     ))
@@ -174,7 +178,7 @@ async fn read_body<'a, B>(
     registry: &Registry,
     bodies: &'a Semaphore,
     body: B,
-) -> Result<(Vec<u8>, Option<SemaphorePermit<'a>>), Answer>
+) -> Result<(Vec<u8>, Option<SemaphorePermit<'a>>), Refusal>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: fmt::Display + Send,
@@ -182,9 +186,9 @@ where
     let most = config.limits.message;
     let too_large = || {
         count(&registry.counters.limited);
-        text(
+        Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            &format!("a message may have {most} bytes at most"),
+            format!("a message may have {most} bytes at most"),
         )
     };
     if body.size_hint().lower() > most as u64 {
@@ -196,9 +200,9 @@ where
         let mut permits: Option<SemaphorePermit<'a>> = None;
         while let Some(frame) = body.as_mut().frame().await {
             let frame = frame.map_err(|error| {
-                text(
+                Refusal::new(
                     StatusCode::BAD_REQUEST,
-                    &format!("the body did not arrive: {error}"),
+                    format!("the body did not arrive: {error}"),
                 )
             })?;
             let Ok(mut data) = frame.into_data() else {
@@ -234,7 +238,7 @@ where
         Ok(read) => read,
         Err(_) => {
             count(&registry.counters.limited);
-            Err(text(
+            Err(Refusal::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "the body took too long to arrive",
             ))
@@ -242,10 +246,12 @@ where
     }
 }
 
-fn read(line: &[u8]) -> Result<Head<'_>, Answer> {
+fn read(line: &[u8]) -> Result<Head<'_>, Refusal> {
     head(line).map_err(|not| match not {
-        NotAMessage::Batch => text(StatusCode::NOT_IMPLEMENTED, "batches are not supported"),
-        NotAMessage::Invalid => text(
+        NotAMessage::Batch => {
+            Refusal::new(StatusCode::NOT_IMPLEMENTED, "batches are not supported")
+        }
+        NotAMessage::Invalid => Refusal::new(
             StatusCode::BAD_REQUEST,
             "the body is not a message of JSON-RPC 2.0",
         ),
@@ -253,13 +259,13 @@ fn read(line: &[u8]) -> Result<Head<'_>, Answer> {
 }
 
 /// Checks the session that a message names against the header.
-fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Answer> {
+fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Refusal> {
     let Some(session) = &head.session else {
         return Ok(());
     };
     match header {
         Some(header) if header == session => Ok(()),
-        Some(_) => Err(text(
+        Some(_) => Err(Refusal::new(
             StatusCode::BAD_REQUEST,
             "Acp-Session-Id differs from the message's sessionId",
         )),
@@ -267,7 +273,7 @@ fn check_session(head: &Head<'_>, header: Option<&str>) -> Result<(), Answer> {
             Kind::Request { method, .. } | Kind::Notification { method, .. }
                 if !is_about_stored_session(method) && !method.starts_with('_') =>
             {
-                Err(text(
+                Err(Refusal::new(
                     StatusCode::BAD_REQUEST,
                     "the header Acp-Session-Id is missing",
                 ))
@@ -284,14 +290,14 @@ async fn deliver(
     session: Option<&str>,
     position: Option<u64>,
     messages: &[(&[u8], Head<'_>)],
-) -> Result<Answer, Answer> {
+) -> Result<Answer, Refusal> {
     let mut inbox = connection.inbox.lock().await;
     let mut skip = match position {
         None => 0,
         Some(position) if position <= *inbox => *inbox - position,
         Some(_) => {
             let reason = "messages before this Acp-Position are missing";
-            return Err(text(StatusCode::CONFLICT, reason));
+            return Err(Refusal::new(StatusCode::CONFLICT, reason));
         }
     };
     for (line, head) in messages {
@@ -302,7 +308,7 @@ async fn deliver(
             continue;
         }
         if skip > 0 {
-            return Err(text(
+            return Err(Refusal::new(
                 StatusCode::CONFLICT,
                 "Acp-Position is within a message",
             ));
@@ -315,9 +321,9 @@ async fn deliver(
             .map_err(|refused| match refused {
                 Refused::TooManyRequests => {
                     count(&registry.counters.limited);
-                    text(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight")
+                    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests in flight")
                 }
-                Refused::DuplicateId => text(
+                Refused::DuplicateId => Refusal::new(
                     StatusCode::BAD_REQUEST,
                     "a request with this id is in flight",
                 ),
@@ -329,7 +335,7 @@ async fn deliver(
 }
 
 /// Handles a POST that acknowledges what was received of a stream.
-fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answer, Answer> {
+fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answer, Refusal> {
     let name = session_header(headers)?.unwrap_or_default();
     let position = headers
         .get(header::LAST_EVENT_ID)
@@ -340,7 +346,7 @@ fn acknowledge(connection: &HttpConnection, headers: &HeaderMap) -> Result<Answe
     if is_valid {
         Ok(text(StatusCode::ACCEPTED, ""))
     } else {
-        Err(text(
+        Err(Refusal::new(
             StatusCode::BAD_REQUEST,
             "Acp-Last-Event-Id was never sent",
         ))

@@ -102,10 +102,7 @@ pub(crate) async fn read_head(reader: &mut BufReader<TcpStream>) -> (u16, Vec<(S
 }
 
 /// A stream of events that is open.
-pub(crate) struct RawStream {
-    reader: BufReader<TcpStream>,
-    pub(crate) headers: Vec<(String, String)>,
-}
+pub(crate) struct RawStream(BufReader<TcpStream>);
 
 impl RawStream {
     /// Opens a stream.
@@ -116,7 +113,7 @@ impl RawStream {
         let mut reader = BufReader::new(stream);
         let (status, headers) = soon(read_head(&mut reader)).await;
         assert_eq!(status, 200, "{headers:?}");
-        Self { reader, headers }
+        Self(reader)
     }
 
     /// Returns the next line of the stream that is neither empty nor the size of a chunk. `None` at the end.
@@ -124,7 +121,7 @@ impl RawStream {
         let mut line = String::new();
         loop {
             line.clear();
-            if soon(self.reader.read_line(&mut line)).await.unwrap_or(0) == 0 {
+            if soon(self.0.read_line(&mut line)).await.unwrap_or(0) == 0 {
                 return None;
             }
             let text = line.trim_end();
